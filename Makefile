@@ -1,0 +1,41 @@
+# make lab · make test · test-browser · test-long · refresh
+PYTHON      ?= python3
+TORCH_INDEX ?=
+VENV        := .venv
+BIN         := $(VENV)/bin
+STAMP       := $(VENV)/.installed
+
+.PHONY: lab test test-browser test-long refresh labs lint clean .venv
+
+.venv: $(STAMP)
+
+# Files in .venv are made once; a change of requirements.txt or pyproject.toml makes pip look again.
+$(STAMP): requirements.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(if $(TORCH_INDEX),$(BIN)/python -m pip install --index-url $(TORCH_INDEX) "$$(grep '^torch==' requirements.txt)")
+	$(BIN)/python -m pip install -r requirements.txt
+	touch $@
+
+lab: $(STAMP)
+	$(BIN)/python -m utils doctor --quiet
+	$(BIN)/python -m jupyter lab notebooks/00_ranks_and_collectives.ipynb
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -m "not long"
+
+test-browser: $(STAMP)
+	$(BIN)/python -m pytest -m browser
+
+test-long: $(STAMP)
+	$(BIN)/python -m pytest -m long
+
+refresh: $(STAMP)
+	$(BIN)/python -m utils refresh
+	$(BIN)/python -m utils build-labs
+
+labs: $(STAMP)
+	$(BIN)/python -m utils build-labs
+
+lint: $(STAMP)
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .

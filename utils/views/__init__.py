@@ -1,0 +1,1 @@
+"""Shows: pictures and widgets. Computes nothing that `utils.theory` could."""
