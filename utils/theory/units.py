@@ -1,0 +1,42 @@
+"""Sizes in bytes, and how to write them out for a person.
+
+GB is 10**9 bytes, GiB is 2**30; they lie 7.4% apart, so a number that a person reads always carries one of the two.
+Inside the code sizes are plain bytes.
+"""
+
+from __future__ import annotations
+
+import math
+
+KB, MB, GB, TB = 10**3, 10**6, 10**9, 10**12
+KiB, MiB, GiB, TiB = 2**10, 2**20, 2**30, 2**40
+
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+_DECIMAL = ("B", "kB", "MB", "GB", "TB")
+
+
+def format_bytes(size: float, *, binary: bool = True, digits: int = 2) -> str:
+    """Write a number of bytes with its unit: `format_bytes(48 * MiB)` is "48 MiB".
+
+    Args:
+        size: bytes; a negative size keeps its sign (a difference is a size too).
+        binary: True for KiB, MiB, GiB, TiB (powers of two), False for kB, MB, GB, TB (powers of ten).
+        digits: decimals kept, at most; zeros at the end are not written.
+
+    The unit is the largest that fits, after rounding: 1023 bytes are "1023 B", and "1024 KiB" is never written.
+    Raises ValueError when `size` is not a finite number.
+    """
+    if isinstance(size, bool) or not isinstance(size, int | float) or not math.isfinite(size):
+        raise ValueError(f"size is {size!r}; give a finite number of bytes, such as 4 * MiB")
+    units = _BINARY if binary else _DECIMAL
+    step = 1024 if binary else 1000
+    number, power = float(abs(size)), 0
+    while round(number, digits) >= step and power < len(units) - 1:
+        number, power = number / step, power + 1
+    return f"{'-' if size < 0 else ''}{_trimmed(round(number, digits), digits)} {units[power]}"
+
+
+def _trimmed(number: float, digits: int) -> str:
+    """`number` with at most `digits` decimals and no zeros at its end."""
+    text = f"{number:.{max(digits, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
