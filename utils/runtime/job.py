@@ -1,0 +1,64 @@
+"""What a rank is sent to do, and what it says back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from utils.runtime.errors import Frame
+from utils.runtime.recorder import Op
+from utils.runtime.ship import Parcel
+from utils.runtime.wire import WireBytes
+
+
+@dataclass(frozen=True)
+class Job:
+    """One rank's part of a run. The environment, folder and path are the notebook's at the time of the call."""
+
+    rank: int
+    world_size: int
+    backend: str
+    call: Parcel  # (function, arguments)
+    setup: Parcel  # callables run in the rank before the group is made
+    folder: str  # the run's private temporary folder
+    group_timeout: float  # seconds
+    threads: int
+    environment: dict[str, str] = field(repr=False)
+    working_directory: str = ""
+    path: tuple[str, ...] = ()
+    suite: str = ""  # where the notebook's own `utils` lies
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a rank is at the moment of asking."""
+
+    issued: dict[str, int]  # operations issued, by channel
+    pending: tuple[PendingOp, ...]
+    frame: Frame | None
+
+
+@dataclass(frozen=True)
+class PendingOp:
+    """An operation that a rank has issued and that is not complete."""
+
+    kind: str
+    bytes: int
+    ranks: tuple[int, ...]
+    group: str
+    channel: str
+    sequence: int
+    peer: int | None
+    line: Frame | None
+    age: float  # seconds since its issue
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a rank recorded over the whole run."""
+
+    ops: tuple[Op, ...]
+    wire: WireBytes | None
+
+
+Setup = Callable[[int], None]

@@ -1,0 +1,122 @@
+"""`launch`: run a function on fresh ranks and get back what each returned, printed and sent."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from utils.runtime import processes, ship
+from utils.runtime.device import choose_backend
+from utils.runtime.errors import LaunchError
+from utils.runtime.job import Account, Job
+from utils.runtime.printed import read_printed, show_printed
+from utils.runtime.rank import IN_RANK
+from utils.runtime.run import Run, Timeline
+from utils.runtime.supervisor import Supervisor
+
+MAX_RANKS = 64
+_GROUP_TIMEOUT_BEYOND = 30.0  # seconds: the group's own timeout comes later, so that our report comes first
+
+
+def launch(
+    fn: Callable[..., Any],
+    world_size: int,
+    *args: Any,
+    backend: str = "auto",
+    timeout: float = 30,
+    start: str = "auto",
+) -> Run:
+    """Run `fn(rank, *args)` on `world_size` fresh processes joined in one process group.
+
+    `fn` may be defined in a notebook cell; a function that takes no rank is called as `fn(*args)`. The ranks see the
+    notebook's environment, working folder and import path. `backend` is "auto" (NCCL with a GPU for every rank, else
+    gloo), "gloo" or "nccl". `timeout` in seconds counts from the moment all ranks are ready. `start` is "auto",
+    "forkserver" or "spawn". What the ranks print is shown in rank order when the run ends.
+
+    Raises ValueError or TypeError for arguments out of range, and a LaunchError: CannotSend, RankFailed, RankDied or
+    RanksHang. Whatever happens, no process of the run is left.
+    """
+    _refuse_bad_arguments(fn, world_size, timeout)
+    chosen = choose_backend(backend, world_size)
+    method = processes.choose_start_method(start)
+    call = ship.pack_call(fn, args)
+    setup = ship.pack(tuple(processes.RANK_SETUP))
+    with tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as folder:
+        ranks = processes.take(world_size, method)
+        supervisor = Supervisor(ranks, folder, timeout)
+        try:
+            for rank, each in enumerate(ranks):
+                job = _job(rank, world_size, chosen, call, setup, folder, timeout)
+                each.pipe.send_bytes(pickle.dumps(job))
+            values, accounts = supervisor.results()
+        except KeyboardInterrupt:
+            where = supervisor.interrupted()
+            raise KeyboardInterrupt(f"the run was interrupted; all ranks were ended. At that moment:\n{where}") from None
+        finally:
+            processes.release(ranks)
+            printed = read_printed(folder, world_size)
+            show_printed(printed)
+    if method == "spawn":
+        processes.keep_ready(world_size)
+    return _run(chosen, [pickle.loads(v) for v in values], printed, supervisor.seconds, accounts)
+
+
+def _run(backend: str, values: list[Any], printed: list[str], seconds: float, accounts: list[Account]) -> Run:
+    ring_bytes = tuple(sum(op.ring_bytes for op in account.ops) for account in accounts)
+    wire = tuple(account.wire for account in accounts)
+    # Counters that stand still while data moved belong to a system that only pretends to have them.
+    counted = backend == "gloo" and None not in wire and (not any(ring_bytes) or any(w.sent for w in wire))
+    return Run(
+        world_size=len(values),
+        backend=backend,
+        values=tuple(values),
+        printed=tuple(printed),
+        seconds=seconds,
+        ring_bytes=ring_bytes,
+        wire_bytes=wire if counted else None,
+        timeline=Timeline(tuple(account.ops for account in accounts)),
+    )
+
+
+def _job(
+    rank: int, world_size: int, backend: str, call: ship.Parcel, setup: ship.Parcel, folder: str, timeout: float
+) -> Job:
+    return Job(
+        rank=rank,
+        world_size=world_size,
+        backend=backend,
+        call=call,
+        setup=setup,
+        folder=folder,
+        group_timeout=timeout + _GROUP_TIMEOUT_BEYOND,
+        threads=max(1, _cores() // world_size),
+        environment=dict(os.environ),
+        working_directory=os.getcwd(),
+        path=tuple(sys.path),
+        suite=str(processes.SUITE),
+    )
+
+
+def _cores() -> int:
+    """Cores that this process may use, which in a container can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _refuse_bad_arguments(fn: Any, world_size: Any, timeout: Any) -> None:
+    if not callable(fn):
+        raise TypeError(f"launch runs a function, not {fn!r}: pass the function itself, as in launch(train, 4).")
+    if isinstance(world_size, bool) or not isinstance(world_size, int):
+        raise TypeError(f"world_size is {world_size!r}; it must be a whole number of ranks from 1 to {MAX_RANKS}.")
+    if not 1 <= world_size <= MAX_RANKS:
+        raise ValueError(f"world_size is {world_size}; it must be from 1 to {MAX_RANKS} ranks.")
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(f"timeout is {timeout!r}; it must be a number of seconds above 0.")
+    if not (timeout > 0 and math.isfinite(timeout)):
+        raise ValueError(f"timeout is {timeout}; it must be a finite number of seconds above 0.")
+    if os.environ.get(IN_RANK):
+        raise LaunchError("launch was called inside a rank, where it would start ranks of ranks: call it from the notebook.")

@@ -1,0 +1,75 @@
+"""Where a rank is: which frames are the learner's, and how a line of code is named."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterable
+from functools import lru_cache
+from types import FrameType
+
+import torch
+
+from utils.runtime.errors import Frame
+
+_SUITE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_FOREIGN = tuple(
+    os.path.abspath(folder) + os.sep
+    for folder in (
+        os.path.dirname(torch.__file__),
+        sysconfig.get_path("purelib"),
+        sysconfig.get_path("platlib"),
+        sysconfig.get_path("stdlib"),
+    )
+)
+
+
+@lru_cache(maxsize=None)
+def is_learner_file(file: str) -> bool:
+    """True for code that is neither torch's, nor Python's, nor another package's, nor this suite's."""
+    if file.startswith(("<frozen", "<string>", "<__array_function__", "<eval_with_key")):
+        return False
+    return not os.path.abspath(file).startswith((*_FOREIGN, _SUITE)) or _is_cell(file)
+
+
+def _is_cell(file: str) -> bool:
+    """A notebook cell's file name ends in .py but no such file need exist."""
+    return file in linecache.cache and not os.path.exists(file)
+
+
+def learner_frame(frame: FrameType | None) -> Frame | None:
+    """The innermost frame at or above `frame` that belongs to the learner's code."""
+    while frame is not None:
+        code = frame.f_code
+        if is_learner_file(code.co_filename):
+            text = linecache.getline(code.co_filename, frame.f_lineno).strip()
+            return Frame(code.co_filename, frame.f_lineno, code.co_name, text)
+        frame = frame.f_back
+    return None
+
+
+def split_frames(stack: Iterable[traceback.FrameSummary]) -> tuple[tuple[Frame, ...], Frame | None]:
+    """The learner's frames, outermost first, and the innermost frame of all if that one is not theirs."""
+    frames = [Frame(s.filename, s.lineno or 0, s.name, (s.line or "").strip()) for s in stack]
+    own = tuple(f for f in frames if is_learner_file(f.file))
+    inside = frames[-1] if frames and (not own or frames[-1] != own[-1]) else None
+    return own, inside
+
+
+def file_label(file: str) -> str:
+    """How a person names the file: `Cell In[5]` for a notebook's cell, else the name without its folders."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        named = shell.compile.format_code_name(file)
+        if named is not None:
+            return " ".join(named)
+    return file if _is_cell(file) else os.path.basename(file)
+
+
+def line_label(frame: Frame) -> str:
+    """`line 7 of train (Cell In[5]): dist.all_reduce(g)`."""
+    text = f": {frame.text}" if frame.text else ""
+    return f"line {frame.line} of {frame.function} ({file_label(frame.file)}){text}"

@@ -1,0 +1,237 @@
+"""The life of a rank: take a job, join the group, run the function, deliver, stay until dismissed.
+
+A rank never leaves by itself. One that left early would make the others fail with "Connection closed by peer", which
+hides the first cause; and freeing a DDP module after `destroy_process_group` can hang. So a rank delivers its result
+and waits; when all have delivered, the parent says "leave" and it is gone by `os._exit`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import inspect
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from utils.runtime import ship, wire
+from utils.runtime.errors import Failure
+from utils.runtime.job import Account, Job, PendingOp, Place
+from utils.runtime.places import learner_frame, split_frames
+from utils.runtime.recorder import Recorder, channel_name, clock
+from utils.runtime.tap import Tap
+
+IN_RANK = "UTILS_IN_RANK"  # set in a rank's environment, so that a launch inside a launch is refused
+
+
+def rank_main(index: int, pipes: list[Connection]) -> None:
+    """Entry point of the process. `pipes` are the ranks' ends, of which this process keeps its own."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt goes to the notebook, which ends the ranks
+    for other, pipe in enumerate(pipes):
+        if other != index:
+            pipe.close()
+    try:
+        job = pickle.loads(pipes[index].recv_bytes())
+    except (EOFError, OSError):  # the notebook's kernel is gone
+        os._exit(1)
+    if job is not None:  # None only asks an idle process to leave
+        _Rank(job, pipes[index]).live()
+    os._exit(0)
+
+
+class _Rank:
+    def __init__(self, job: Job, pipe: Connection) -> None:
+        self._job, self._pipe = job, pipe
+        self._pipe_lock = threading.Lock()
+        self._go = threading.Event()
+        self._recorder = Recorder(job.rank)
+        self._start = 0.0
+        self._counters: dict[str, wire.WireBytes] | None = None
+
+    def live(self) -> None:
+        die_with_parent()
+        self._capture_output()
+        threading.Thread(target=self._attend, daemon=True, name="attend the parent").start()
+        try:
+            fn, args = self._prepare()
+            self._counters = wire.read_counters()
+            self._say("ready")
+            self._go.wait()
+            value = _call(fn, self._job.rank, args)
+            self._say("returned", _pack_value(value))
+        except BaseException as error:  # KeyboardInterrupt and SystemExit of learner code are failures too
+            self._say("raised", self._failure(error))
+        threading.Event().wait()  # until dismissed
+
+    def _prepare(self) -> tuple[Any, tuple]:
+        """Become a process like the notebook's, in a group with the other ranks."""
+        job = self._job
+        _take_environment(job)
+        torch.set_num_threads(job.threads)
+        for setup in ship.unpack(job.setup):
+            setup(job.rank)
+        Tap(self._recorder)
+        join_group(job)
+        # Imports of the learner's modules come last: they may use the group's rank.
+        return ship.unpack(job.call)
+
+    def _attend(self) -> None:
+        """Answer the parent. Runs in a thread of its own, so that a rank stuck in a collective still answers."""
+        try:
+            while True:
+                order, detail = pickle.loads(self._pipe.recv_bytes())
+                if order == "go":
+                    self._start = detail
+                    self._go.set()
+                elif order == "where":
+                    self._say("place", self._place())
+                elif order == "account":
+                    self._say("account", self._account())
+                else:
+                    os._exit(0)
+        except (EOFError, OSError):
+            os._exit(1)
+
+    def _say(self, what: str, detail: Any = None) -> None:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        data = pickle.dumps((what, detail))
+        with self._pipe_lock:
+            self._pipe.send_bytes(data)
+
+    def _place(self) -> Place:
+        frame = learner_frame(sys._current_frames().get(threading.main_thread().ident))
+        pending = tuple(
+            PendingOp(
+                op.kind,
+                op.bytes,
+                op.ranks,
+                op.group,
+                channel_name(op.kind, op.group, self._job.rank, op.peer),
+                op.sequence,
+                op.peer,
+                op.line,
+                clock() - op.issued_at,
+            )
+            for op in self._recorder.pending()
+        )
+        return Place(dict(self._recorder.issued), pending, frame)
+
+    def _account(self) -> Account:
+        ops = tuple(op.closed(self._start) for op in list(self._recorder.ops))
+        return Account(ops, wire.wire_bytes_since(self._counters))
+
+    def _failure(self, error: BaseException) -> Failure:
+        when = clock()
+        report = traceback.TracebackException.from_exception(error)
+        frames, inside = split_frames(report.stack)
+        message = str(error) if not isinstance(error, SystemExit) else f"the function called exit({error.code!r})"
+        kind = type(error).__name__
+        return Failure(self._job.rank, when, kind, message, frames, inside, "".join(report.format()))
+
+    def _capture_output(self) -> None:
+        """Send all that this process writes, C code's lines too, into the rank's file; the parent shows it."""
+        path = os.path.join(self._job.folder, f"printed.{self._job.rank}")
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        os.close(file)
+        for name, number in (("stdout", 1), ("stderr", 2)):
+            stream = open(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+        # A rank that is stuck in C with Python's lock held cannot answer; this signal makes it write its place.
+        stack = open(os.path.join(self._job.folder, f"stack.{self._job.rank}"), "w")  # noqa: SIM115
+        faulthandler.enable(stack)
+        if hasattr(faulthandler, "register"):
+            faulthandler.register(signal.SIGUSR1, file=stack, all_threads=False)
+
+
+def join_group(job: Job) -> None:
+    """Make the default process group: a file for the meeting place, the loopback interface for the traffic."""
+    if sys.platform != "win32":
+        loopback = "lo" if sys.platform == "linux" else "lo0"
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback)
+        os.environ.setdefault("NCCL_SOCKET_IFNAME", loopback)
+    options = {}
+    if job.backend == "nccl":
+        torch.cuda.set_device(job.rank)
+        options["device_id"] = torch.device("cuda", job.rank)
+    dist.init_process_group(
+        job.backend,
+        init_method=f"file://{'/' if sys.platform == 'win32' else ''}{job.folder}/store",
+        rank=job.rank,
+        world_size=job.world_size,
+        timeout=timedelta(seconds=job.group_timeout),
+        **options,
+    )
+
+
+def _take_environment(job: Job) -> None:
+    """The fork server froze its environment, folder and path when it started; the notebook's may have changed."""
+    os.environ.clear()
+    os.environ.update(job.environment)
+    # What a job launcher would set, true for this run. Values left over in the notebook would be wrong here.
+    for name in ("MASTER_ADDR", "MASTER_PORT", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+        os.environ.pop(name, None)
+    for name, value in {"RANK": job.rank, "LOCAL_RANK": job.rank, "WORLD_SIZE": job.world_size, IN_RANK: 1}.items():
+        os.environ[name] = str(value)
+    sys.path[:] = job.path
+    with contextlib.suppress(OSError):  # a folder that was removed under the notebook
+        os.chdir(job.working_directory)
+    import utils
+
+    if os.path.dirname(os.path.abspath(utils.__file__)) != job.suite:
+        raise ImportError(
+            f"the ranks found the package `utils` at {os.path.dirname(utils.__file__)}, the notebook at {job.suite}: "
+            "rename or uninstall the other one, then restart the kernel."
+        )
+
+
+def _call(fn: Any, rank: int, args: tuple) -> Any:
+    """`fn(rank, *args)`, or `fn(*args)` where the function takes no rank."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):  # some callables in C tell no signature
+        return fn(rank, *args)
+    for call in ((rank, *args), args):
+        try:
+            signature.bind(*call)
+        except TypeError:
+            continue
+        return fn(*call)
+    name = getattr(fn, "__name__", type(fn).__name__)
+    given = f"the rank and {len(args)} more" if args else "the rank"
+    raise TypeError(f"{name}{signature} cannot be called with {given}: launch(fn, world_size, *args) calls fn(rank, *args).")
+
+
+def _pack_value(value: Any) -> bytes:
+    try:
+        return ship.pack(value).data
+    except Exception as error:
+        reason = str(error).split("\n")[0]
+        raise TypeError(
+            f"the function returned a {type(value).__name__}, which cannot be sent back ({reason}). "
+            "Return plain data and tensors."
+        ) from None
+
+
+def die_with_parent() -> None:
+    """Ask Linux to kill this process when the fork server ends, even if it is stuck in C.
+
+    Not for a spawned process: Linux would count the end of the *thread* that spawned it as the parent's end.
+    """
+    parent = multiprocessing.parent_process()
+    if sys.platform == "linux" and parent is not None and os.getppid() != parent.pid:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -1,0 +1,131 @@
+"""Notes every operation that a rank issues: what, how many bytes, with whom, from which line, and when.
+
+The recorder is told by `utils.runtime.tap`, which stands in front of torch's communication ops. It knows nothing of
+torch's ways to communicate, so that it stays small enough to read.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from utils.runtime.errors import Frame
+from utils.theory.traffic import collective_bytes
+
+clock = time.perf_counter  # seconds; one clock for every process of a machine
+
+POINT_TO_POINT = ("send", "recv")
+
+
+@dataclass(frozen=True)
+class Op:
+    """One collective, send or receive, as one rank saw it.
+
+    `bytes` is S in the ring's rules: the whole gathered result, the whole input of a reduce-scatter. `ring_bytes` is
+    what this rank sends under those rules. `ranks` are the group's members. `peer` is the other rank of a send or
+    receive, or the root. `sequence` counts from 1 within the group (within the pair for sends and receives). Times are
+    seconds since the run began; `completed_at` is None for an operation that never completed, and under NCCL, whose
+    completion the CPU does not see.
+    """
+
+    kind: str
+    bytes: int
+    ring_bytes: float
+    ranks: tuple[int, ...]
+    group: str
+    sequence: int
+    peer: int | None
+    line: Frame | None
+    issued_at: float
+    completed_at: float | None
+    error: str = ""
+
+
+@dataclass
+class OpenOp:
+    """An operation on its way; becomes an `Op` when the run is over."""
+
+    kind: str
+    bytes: int
+    ring_bytes: float
+    ranks: tuple[int, ...]
+    group: str
+    sequence: int
+    peer: int | None
+    line: Frame | None
+    issued_at: float = field(default_factory=clock)
+    completed_at: float | None = None
+    error: str = ""
+    is_completed: Callable[[], bool] | None = None  # asked only where no completion time can be had
+
+    @property
+    def pending(self) -> bool:
+        return self.completed_at is None and not (self.is_completed is not None and self.is_completed())
+
+    def complete(self, error: str = "") -> None:
+        self.error = error
+        self.completed_at = clock()
+
+    def closed(self, start: float) -> Op:
+        """The record, its times counted from `start`."""
+        done = None if self.completed_at is None or self.error else self.completed_at - start
+        return Op(
+            self.kind,
+            self.bytes,
+            self.ring_bytes,
+            self.ranks,
+            self.group,
+            self.sequence,
+            self.peer,
+            self.line,
+            self.issued_at - start,
+            done,
+            self.error,
+        )
+
+
+class Recorder:
+    """Everything one rank issues, in order."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self.ops: list[OpenOp] = []
+        self.issued: dict[str, int] = {}  # by channel: a group, or a direction between two ranks of a group
+        self._lock = threading.Lock()  # the backward pass issues from a thread of its own
+
+    def begin(
+        self,
+        kind: str,
+        total_bytes: int,
+        ranks: tuple[int, ...],
+        group: str,
+        *,
+        peer: int | None = None,
+        line: Frame | None = None,
+        sent_bytes: float | None = None,
+    ) -> OpenOp:
+        """Note an operation at its issue. `sent_bytes` overrides the ring's rule where splits are uneven."""
+        if sent_bytes is None:
+            me, root = ranks.index(self.rank), 0 if peer is None else ranks.index(peer)
+            sent_bytes = collective_bytes(kind, total_bytes, len(ranks), rank=me, root=root)
+        with self._lock:
+            channel = channel_name(kind, group, self.rank, peer)
+            sequence = self.issued[channel] = self.issued.get(channel, 0) + 1
+            op = OpenOp(kind, total_bytes, sent_bytes, ranks, group, sequence, peer, line)
+            self.ops.append(op)
+        return op
+
+    def pending(self) -> list[OpenOp]:
+        """Issued and not complete, the oldest first."""
+        return [op for op in list(self.ops) if op.pending]
+
+
+def channel_name(kind: str, group: str, rank: int, peer: int | None) -> str:
+    """Operations of one channel are matched in the order of their issue."""
+    if kind == "send":
+        return f"{group}: {rank} to {peer}"
+    if kind == "recv":
+        return f"{group}: {peer} to {rank} (received)"
+    return group

@@ -1,0 +1,225 @@
+"""The one instrumentation point: a kernel in front of every `c10d` op of torch's dispatcher.
+
+Everything in torch that communicates passes here: `torch.distributed` calls, DDP's reducer in C++, FSDP, DTensor,
+functional collectives. The kernel sits at the BackendSelect key, which comes before every device's own kernel; it notes
+the call and passes it on. Nobody's code is patched, and `init_process_group("gloo")` stays as it is.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import ProcessGroup, Work
+
+from utils.runtime.places import learner_frame
+from utils.runtime.recorder import POINT_TO_POINT, OpenOp, Recorder
+
+KIND_OF = {
+    "allreduce_": "all_reduce",
+    "allreduce_coalesced_": "all_reduce",
+    "broadcast_": "broadcast",
+    "reduce_": "reduce",
+    "allgather_": "all_gather",
+    "_allgather_base_": "all_gather",
+    "allgather_coalesced_": "all_gather",
+    "allgather_into_tensor_coalesced_": "all_gather",
+    "gather_into_tensor_": "gather",  # since torch 2.14
+    "reduce_scatter_": "reduce_scatter",
+    "_reduce_scatter_base_": "reduce_scatter",
+    "reduce_scatter_tensor_coalesced_": "reduce_scatter",
+    "alltoall_": "all_to_all",
+    "alltoall_base_": "all_to_all",
+    "gather_": "gather",
+    "scatter_": "scatter",
+    "barrier": "barrier",
+    "send": "send",
+    "recv_": "recv",
+}
+NOT_TAPPED = {
+    "recv_any_source_": "its caller reads the sender from the Work object, which must stay the backend's own",
+    "monitored_barrier_": "returns no Work and moves no data that a learner counts",
+    "check_for_nan": "communicates nothing",
+}
+
+_AFTER = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+
+
+def tensor_bytes(tensors: Any) -> int:
+    """Bytes of a tensor or of nested lists of tensors."""
+    if isinstance(tensors, torch.Tensor):
+        return tensors.numel() * tensors.element_size()
+    return sum(tensor_bytes(t) for t in tensors)
+
+
+class FollowedWork(Work):
+    """Stands in for a backend's Work that has no future: gloo's send, receive and reduce-scatter.
+
+    Such a Work completes only in `wait()`, and two may not wait for it. A thread of the tap waits; everybody else waits
+    for the tap. It keeps no tensor alive. Like the original it offers no future.
+    """
+
+    def __init__(self, op: OpenOp) -> None:
+        super().__init__()
+        self._op, self._done = op, threading.Event()
+
+    def finish(self) -> None:
+        self._done.set()
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:  # noqa: B008 (torch's own signature)
+        seconds = timeout.total_seconds()
+        if not self._done.wait(seconds if seconds > 0 else None):
+            raise RuntimeError(f"{self._op.kind} did not complete within {seconds} s")
+        if self._op.error:
+            raise RuntimeError(self._op.error)
+        return True
+
+    def is_completed(self) -> bool:
+        return self._done.is_set()
+
+    def is_success(self) -> bool:
+        return self._done.is_set() and not self._op.error
+
+    def exception(self) -> Exception | None:
+        return RuntimeError(self._op.error) if self._op.error else None
+
+
+class Tap:
+    """Installs the kernels for one rank and tells its recorder."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        # Groups stay alive to the end of the rank: their sockets' counters with them, and a group that dies while a
+        # DDP module is freed can hang the rank.
+        self._groups: dict[str, tuple[ProcessGroup, tuple[int, ...]]] = {}
+        self._waiters: dict[str, queue.SimpleQueue] = {}
+        self._works: list[FollowedWork] = []  # C++ keeps no reference to the Python object
+        self._library = torch.library.Library("c10d", "IMPL")
+        for name, kind in KIND_OF.items():
+            if hasattr(torch.ops.c10d, name):
+                self._install(name, kind)
+
+    def remove(self) -> None:
+        """Take the kernels out again."""
+        self._library._destroy()
+
+    def _install(self, name: str, kind: str) -> None:
+        op = getattr(torch.ops.c10d, name).default
+        arguments = [argument.name for argument in op._schema.arguments]
+        group_at = arguments.index("process_group")
+        peer_at = next((arguments.index(a) for a in ("dst", "src", "root_rank") if a in arguments), None)
+        returns_tensors = len(op._schema.returns) > 1
+
+        def kernel(keys: Any, *args: Any) -> Any:
+            group, ranks = self._group(args[group_at])
+            record = self._recorder.begin(
+                kind,
+                _total_bytes(kind, args, len(ranks)),
+                ranks,
+                group.group_name,
+                peer=None if peer_at is None else ranks[args[peer_at]],
+                line=learner_frame(sys._getframe(1)),
+                sent_bytes=_sent_to_others(name, args, ranks.index(self._recorder.rank)),
+            )
+            try:
+                out = op.redispatch(keys & _AFTER, *args)
+            except BaseException as error:
+                record.complete(str(error))
+                raise
+            work = Work.unbox(out[-1] if returns_tensors else out)
+            stand_in = self._follow(record, work, args[0])
+            if stand_in is None:
+                return out
+            return (*out[:-1], stand_in.boxed()) if returns_tensors else stand_in.boxed()
+
+        self._library.impl(name, kernel, "BackendSelect", with_keyset=True)
+
+    def _group(self, boxed: Any) -> tuple[ProcessGroup, tuple[int, ...]]:
+        group = ProcessGroup.unbox(boxed)
+        known = self._groups.get(group.group_name)
+        if known is None:
+            known = self._groups[group.group_name] = (group, tuple(dist.get_process_group_ranks(group)))
+        return known
+
+    def _follow(self, record: OpenOp, work: Work, first: Any) -> FollowedWork | None:
+        """See to it that `record` is completed when `work` is. Returns the Work to hand out instead, if any."""
+        try:
+            future = work.get_future()
+        except RuntimeError:  # "Work::getFuture not implemented."
+            stand_in = FollowedWork(record)
+            self._works.append(stand_in)
+            self._wait_in_thread(record, work, stand_in)
+            return stand_in
+        on_gpu = _on_gpu(first)
+
+        def done(finished: torch.futures.Future) -> None:
+            if on_gpu:  # done means enqueued; an event on the callback's stream tells when the data has arrived
+                event = torch.cuda.Event()
+                event.record()
+                record.is_completed = event.query
+            else:
+                record.complete(_error_of(finished.value))
+
+        future.add_done_callback(done)
+        return None
+
+    def _wait_in_thread(self, record: OpenOp, work: Work, stand_in: FollowedWork) -> None:
+        def wait() -> None:
+            record.complete(_error_of(work.wait))
+            stand_in.finish()
+
+        # A thread for each direction and pair, so that a receive that never comes blocks no send.
+        pair = record.peer if record.kind in POINT_TO_POINT else None
+        name = f"{record.group} {record.kind} {pair}"
+        if name not in self._waiters:
+            self._waiters[name] = queue.SimpleQueue()
+            threading.Thread(target=_run_all, args=(self._waiters[name],), daemon=True, name=f"tap {name}").start()
+        self._waiters[name].put(wait)
+
+
+def _run_all(tasks: queue.SimpleQueue) -> None:
+    while True:
+        tasks.get()()
+
+
+def _error_of(call: Callable[[], Any]) -> str:
+    try:
+        call()
+    except Exception as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def _on_gpu(tensors: Any) -> bool:
+    while not isinstance(tensors, torch.Tensor):
+        if not tensors:
+            return False
+        tensors = tensors[0]
+    return tensors.is_cuda
+
+
+def _total_bytes(kind: str, args: tuple, world_size: int) -> int:
+    """S as the ring's rules count it: the larger side of the operation."""
+    if kind == "barrier":
+        return 0
+    if kind in ("gather", "scatter"):  # the side that every rank has, times the ranks
+        return tensor_bytes(args[1] if kind == "gather" else args[0]) * world_size
+    return tensor_bytes(args[1] if kind in ("reduce_scatter", "all_to_all") else args[0])
+
+
+def _sent_to_others(name: str, args: tuple, me: int) -> int | None:
+    """For all-to-all with splits of its own: the bytes that are not for this rank. None: the ring's rule holds."""
+    if name == "alltoall_":
+        return tensor_bytes(args[1]) - tensor_bytes(args[1][me])
+    if name == "alltoall_base_":
+        tensor, splits = args[1], args[4]
+        if splits:
+            own = splits[me] * (tensor[0].numel() if len(tensor) else 0) * tensor.element_size()
+            return tensor_bytes(tensor) - own
+    return None
