@@ -18,7 +18,9 @@ def device() -> torch.device:
 def choose_backend(backend: str, world_size: int) -> str:
     """`auto` is NCCL when there is a GPU for every rank, else gloo. Raises ValueError with the remedy."""
     if backend not in BACKENDS:
-        raise ValueError(f"backend is {backend!r}; it can be {', '.join(map(repr, BACKENDS))}. Leave it out for 'auto'.")
+        raise ValueError(
+            f"backend is {backend!r}; it can be {', '.join(map(repr, BACKENDS))}. Leave it out for 'auto'."
+        )
     gpus = torch.cuda.device_count()
     if backend == "auto":
         return "nccl" if gpus >= world_size and dist.is_nccl_available() else "gloo"

@@ -36,6 +36,7 @@ class Place:
     issued: dict[str, int]  # operations issued, by channel
     pending: tuple[PendingOp, ...]
     frame: Frame | None
+    blocked: bool = False  # the function's thread is seen to wait, not to compute
 
 
 @dataclass(frozen=True)

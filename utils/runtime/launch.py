@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from utils.runtime import processes, ship
+from utils.runtime.agreement import disagreement
 from utils.runtime.device import choose_backend
-from utils.runtime.errors import LaunchError
+from utils.runtime.errors import LaunchError, RanksDisagree
 from utils.runtime.job import Account, Job
 from utils.runtime.printed import read_printed, show_printed
 from utils.runtime.rank import IN_RANK
@@ -38,8 +39,8 @@ def launch(
     gloo), "gloo" or "nccl". `timeout` in seconds counts from the moment all ranks are ready. `start` is "auto",
     "forkserver" or "spawn". What the ranks print is shown in rank order when the run ends.
 
-    Raises ValueError or TypeError for arguments out of range, and a LaunchError: CannotSend, RankFailed, RankDied or
-    RanksHang. Whatever happens, no process of the run is left.
+    Raises ValueError or TypeError for arguments out of range, and a LaunchError: CannotSend, RankFailed, RankDied,
+    RanksHang or RanksDisagree. Whatever happens, no process of the run is left.
     """
     _refuse_bad_arguments(fn, world_size, timeout)
     chosen = choose_backend(backend, world_size)
@@ -56,13 +57,18 @@ def launch(
             values, accounts = supervisor.results()
         except KeyboardInterrupt:
             where = supervisor.interrupted()
-            raise KeyboardInterrupt(f"the run was interrupted; all ranks were ended. At that moment:\n{where}") from None
+            raise KeyboardInterrupt(
+                f"the run was interrupted; all ranks were ended. At that moment:\n{where}"
+            ) from None
         finally:
             processes.release(ranks)
             printed = read_printed(folder, world_size)
             show_printed(printed)
     if method == "spawn":
         processes.keep_ready(world_size)
+    different = disagreement(tuple(account.ops for account in accounts))
+    if different is not None:
+        raise RanksDisagree(different)
     return _run(chosen, [pickle.loads(v) for v in values], printed, supervisor.seconds, accounts)
 
 
@@ -119,4 +125,6 @@ def _refuse_bad_arguments(fn: Any, world_size: Any, timeout: Any) -> None:
     if not (timeout > 0 and math.isfinite(timeout)):
         raise ValueError(f"timeout is {timeout}; it must be a finite number of seconds above 0.")
     if os.environ.get(IN_RANK):
-        raise LaunchError("launch was called inside a rank, where it would start ranks of ranks: call it from the notebook.")
+        raise LaunchError(
+            "launch was called inside a rank, where it would start ranks of ranks: call it from the notebook."
+        )

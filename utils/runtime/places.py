@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache
 from types import FrameType
 
 import torch
@@ -27,7 +27,7 @@ _FOREIGN = tuple(
 )
 
 
-@lru_cache(maxsize=None)
+@cache
 def is_learner_file(file: str) -> bool:
     """True for code that is neither torch's, nor Python's, nor another package's, nor this suite's."""
     if file.startswith(("<frozen", "<string>", "<__array_function__", "<eval_with_key")):

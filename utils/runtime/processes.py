@@ -60,7 +60,9 @@ _lock = threading.Lock()
 def choose_start_method(start: str) -> str:
     """`auto` is the fork server on Linux. On macOS forked gloo ranks abort, and Windows cannot fork: spawn there."""
     if start not in START_METHODS:
-        raise ValueError(f"start is {start!r}; it can be {', '.join(map(repr, START_METHODS))}. Leave it out for 'auto'.")
+        raise ValueError(
+            f"start is {start!r}; it can be {', '.join(map(repr, START_METHODS))}. Leave it out for 'auto'."
+        )
     if start == "auto":
         return "forkserver" if sys.platform == "linux" else "spawn"
     if start not in multiprocessing.get_all_start_methods():

@@ -20,18 +20,20 @@ import threading
 import traceback
 from datetime import timedelta
 from multiprocessing.connection import Connection
+from types import FrameType
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from utils.runtime import ship, wire
-from utils.runtime.errors import Failure
+from utils.runtime.errors import Failure, Frame
 from utils.runtime.job import Account, Job, PendingOp, Place
 from utils.runtime.places import learner_frame, split_frames
 from utils.runtime.recorder import Recorder, channel_name, clock
 from utils.runtime.tap import Tap
 
+_DISTRIBUTED = os.path.dirname(dist.__file__) + os.sep
 IN_RANK = "UTILS_IN_RANK"  # set in a rank's environment, so that a launch inside a launch is refused
 
 
@@ -112,7 +114,8 @@ class _Rank:
             self._pipe.send_bytes(data)
 
     def _place(self) -> Place:
-        frame = learner_frame(sys._current_frames().get(threading.main_thread().ident))
+        innermost = sys._current_frames().get(threading.main_thread().ident)
+        frame = learner_frame(innermost)
         pending = tuple(
             PendingOp(
                 op.kind,
@@ -127,7 +130,7 @@ class _Rank:
             )
             for op in self._recorder.pending()
         )
-        return Place(dict(self._recorder.issued), pending, frame)
+        return Place(dict(self._recorder.issued), pending, frame, _waits(innermost, frame))
 
     def _account(self) -> Account:
         ops = tuple(op.closed(self._start) for op in list(self._recorder.ops))
@@ -213,7 +216,16 @@ def _call(fn: Any, rank: int, args: tuple) -> Any:
         return fn(*call)
     name = getattr(fn, "__name__", type(fn).__name__)
     given = f"the rank and {len(args)} more" if args else "the rank"
-    raise TypeError(f"{name}{signature} cannot be called with {given}: launch(fn, world_size, *args) calls fn(rank, *args).")
+    raise TypeError(
+        f"{name}{signature} cannot be called with {given}: launch(fn, world_size, *args) calls fn(rank, *args)."
+    )
+
+
+def _waits(innermost: FrameType | None, own: Frame | None) -> bool:
+    """True if the thread is inside a call of torch.distributed, or at a line of the learner's that waits."""
+    if innermost is not None and innermost.f_code.co_filename.startswith(_DISTRIBUTED):
+        return True
+    return own is not None and ".wait(" in own.text
 
 
 def _pack_value(value: Any) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable
 
-from utils.runtime.errors import Failure, Frame
+from utils.runtime.errors import Failure
 from utils.runtime.job import PendingOp, Place
 from utils.runtime.places import file_label, line_label
 
@@ -94,6 +94,3 @@ def ranks(numbers: Iterable[int]) -> str:
     """`rank 2`, or `ranks 0, 1, 3`."""
     numbers = list(numbers)
     return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
-
-
-__all__ = ["Frame", "exit_text", "failure_report", "grouped", "op_text", "place_text", "ranks"]

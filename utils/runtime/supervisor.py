@@ -1,7 +1,7 @@
 """Watches a run's ranks from start to end, and decides when it has failed.
 
-The parent asks only when there is a reason (a rank has ended, or time runs out), so that a healthy run is not disturbed
-while it is timed.
+The parent asks where the ranks are once a second, and often only when one of them has ended, so that a healthy run is
+not disturbed while it is timed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from utils.runtime import report
-from utils.runtime.errors import Failure, LaunchError, RankDied, RankFailed, RanksHang
+from utils.runtime.deadlock import stuck
+from utils.runtime.errors import Failure, RankDied, RankFailed, RanksHang
 from utils.runtime.job import Account, Place
 from utils.runtime.processes import RankProcess
-from utils.runtime.recorder import POINT_TO_POINT, clock
+from utils.runtime.recorder import clock
 
 GRACE = 0.25  # seconds that others get to show what they do after a rank has failed
 ASK_EVERY = 0.1  # seconds between questions once a rank has ended
+ASK_IN_PEACE = 1.0  # seconds between questions before that
 START_LIMIT = 180.0  # seconds for all ranks to start and meet; a cold disk and a busy machine are slow
 
 
@@ -37,7 +39,6 @@ class Supervisor:
         self._died: dict[int, int] = {}
         self._places: dict[int, Place] = {}
         self._accounts: dict[int, Account] = {}
-        self._first_end: float | None = None
         self.seconds = 0.0
 
     def results(self) -> tuple[list[bytes], list[Account]]:
@@ -63,25 +64,27 @@ class Supervisor:
     def _watch(self, done: Any, limit: float, phase: str) -> None:
         """Take in what ranks say until `done()`. Raises as soon as it cannot come true any more."""
         deadline = clock() + limit
-        asked = 0.0
+        asked, before = clock(), None
         while not done():
-            self._listen(min(ASK_EVERY, max(0.0, deadline - clock())))
+            ask_every = ASK_EVERY if self._values else ASK_IN_PEACE
+            self._listen(max(0.0, min(asked + ask_every, deadline) - clock()))
             if self._failures or self._died:
                 self._fail()
-            if self._values and not done() and clock() - asked > ASK_EVERY:
-                if self._first_end is None:
-                    self._first_end = clock()
-                if asked and self._cannot_go_on():
-                    self._hang(f"the ranks wait for something that can no longer come, {self._since_end()}")
-                asked = clock()
-                self._tell("where")
+            if done():
+                return
             if clock() >= deadline:
                 self._ask_places(GRACE)
-                if done():
-                    return
                 if self._failures or self._died:
                     self._fail()
-                self._hang(_too_late(phase, limit))
+                if not done():
+                    self._hang(_too_late(phase, limit))
+            elif phase == "run" and clock() - asked >= ask_every:
+                now = self._standstill()
+                if now is not None and now == before:  # twice the same, so that no answer was under way
+                    self._hang("the ranks wait for each other for ever" + self._ended_text())
+                asked, before = clock(), now
+                self._places.clear()
+                self._tell("where")
 
     def _listen(self, seconds: float) -> None:
         """Take in every message that is there, waiting at most `seconds` for the first, and notice who died."""
@@ -138,27 +141,13 @@ class Supervisor:
                     os.kill(self._ranks[rank].process.pid, signal.SIGUSR1)
             time.sleep(0.05)
 
-    def _cannot_go_on(self) -> bool:
-        """True if every rank that has not ended waits for one that has, and that did not do its part."""
+    def _standstill(self) -> Any:
+        """What the ranks wait for, if none of them can go on; else None."""
         living = [r for r in range(len(self._ranks)) if r not in self._values]
-        return all(r in self._places and self._waits_in_vain(self._places[r]) for r in living)
-
-    def _waits_in_vain(self, place: Place) -> bool:
-        if not place.pending:
-            return False
-        op = place.pending[0]
-        others = [op.peer] if op.kind in POINT_TO_POINT else op.ranks
-        for other in others:
-            if other not in self._values or other not in self._places:
-                continue
-            channel = op.channel
-            if op.kind == "recv":
-                channel = channel.removesuffix(" (received)")
-            elif op.kind == "send":
-                channel = f"{channel} (received)"
-            if self._places[other].issued.get(channel, 0) < op.sequence:
-                return True
-        return False
+        issued = {rank: place.issued for rank, place in self._places.items()}
+        if len(self._places) < len(self._ranks) or not stuck(self._places, living, issued):
+            return None
+        return [(r, self._places[r].pending[0].channel, self._places[r].pending[0].sequence) for r in living]
 
     def _fail(self) -> None:
         """Raise for the first failure, after the others had a moment to show where they are."""
@@ -187,7 +176,9 @@ class Supervisor:
                 told[rank] = report.exit_text(self._died[rank])
             elif rank in self._failures:
                 failure = self._failures[rank]
-                told[rank] = "lost the connection" if failure.is_echo else f"raised {failure.kind}: {failure.first_line}"
+                told[rank] = (
+                    "lost the connection" if failure.is_echo else f"raised {failure.kind}: {failure.first_line}"
+                )
             elif rank in self._values:
                 told[rank] = "has finished"
             else:
@@ -199,14 +190,11 @@ class Supervisor:
             return file.read()
         return ""
 
-    def _since_end(self) -> str:
-        return f"{report.ranks(sorted(self._values))} having finished"
+    def _ended_text(self) -> str:
+        return f", {report.ranks(sorted(self._values))} having finished" if self._values else ""
 
 
 def _too_late(phase: str, limit: float) -> str:
     if phase == "run":
         return f"the run was not over after {limit:g} s (timeout={limit:g})"
     return f"the ranks had not {'started' if phase == 'start' else 'told what they recorded'} after {limit:g} s"
-
-
-__all__ = ["LaunchError", "Supervisor"]

@@ -72,7 +72,7 @@ class FollowedWork(Work):
     def finish(self) -> None:
         self._done.set()
 
-    def wait(self, timeout: timedelta = timedelta(0)) -> bool:  # noqa: B008 (torch's own signature)
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         seconds = timeout.total_seconds()
         if not self._done.wait(seconds if seconds > 0 else None):
             raise RuntimeError(f"{self._op.kind} did not complete within {seconds} s")
