@@ -170,20 +170,24 @@ def _shares(
     rules: dict[str, _Rule], kind: str, total_bytes: float, world_size: int, rank: int, root: int
 ) -> tuple[int, int]:
     """(sent, received) in n-ths of S, after all arguments were checked."""
-    rule = rules.get(kind) if isinstance(kind, str) else None
-    if rule is None:
-        raise ValueError(_unknown(kind))
     if type(total_bytes) is not int or total_bytes < 0:
         _check_size(total_bytes)
-    if not _is_whole(world_size) or world_size < 1:
-        raise ValueError(f"world_size is {world_size!r}; it is a number of ranks: give a whole number of at least 1")
-    if not _is_whole(root) or not 0 <= root < world_size:
-        raise ValueError(_outside("root", root, world_size))
+    check_group(kind, world_size, root)
     if not _is_whole(rank) or not 0 <= rank < world_size:
         raise ValueError(_outside("rank", rank, world_size))
     if world_size == 1:
         return 0, 0
-    return rule(world_size, (rank - root) % world_size)
+    return rules[kind](world_size, (rank - root) % world_size)
+
+
+def check_group(kind: str, world_size: int, root: int, kinds: tuple[str, ...] = KINDS) -> None:
+    """Raise ValueError, in one sentence, for a kind not in `kinds`, a world size below 1, a root outside the group."""
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ValueError(_unknown(kind, kinds))
+    if not _is_whole(world_size) or world_size < 1:
+        raise ValueError(f"world_size is {world_size!r}; it is a number of ranks: give a whole number of at least 1")
+    if not _is_whole(root) or not 0 <= root < world_size:
+        raise ValueError(_outside("root", root, world_size))
 
 
 def _is_whole(number: object) -> bool:
@@ -210,7 +214,7 @@ def _outside(name: str, value: object, world_size: int) -> str:
     )
 
 
-def _unknown(kind: object) -> str:
-    near = get_close_matches(kind.lower().replace("-", "_"), KINDS, n=2, cutoff=0.5) if isinstance(kind, str) else []
-    hint = f"did you mean {' or '.join(repr(k) for k in near)}?" if near else f"choose one of {', '.join(KINDS)}"
+def _unknown(kind: object, kinds: tuple[str, ...]) -> str:
+    near = get_close_matches(kind.lower().replace("-", "_"), kinds, n=2, cutoff=0.5) if isinstance(kind, str) else []
+    hint = f"did you mean {' or '.join(repr(k) for k in near)}?" if near else f"choose one of {', '.join(kinds)}"
     return f"kind is {kind!r}, which is no collective known here; {hint}"
