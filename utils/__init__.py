@@ -12,6 +12,8 @@ from typing import Any
 _HOME_OF = {
     "launch": "utils.runtime.launch",
     "device": "utils.runtime.device",
+    "all_gather_single": "utils.runtime.collectives",
+    "reduce_scatter_single": "utils.runtime.collectives",
     "check": "utils.checks",
     "scoreboard": "utils.checks",
     "prediction": "utils.checks.prediction",

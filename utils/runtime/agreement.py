@@ -1,38 +1,71 @@
-"""Compares what the ranks issued. gloo does not: sizes that differ give wrong numbers without an error."""
+"""Compares what ranks issue, at the moment of issue. gloo does not: with sizes that differ it gives wrong numbers.
+
+Every group has a small table in a file that all its ranks map: one slot for each rank and collective, written before
+the collective is passed on. The rank that comes second sees what the first wrote.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import mmap
+import os
+from hashlib import sha1
 
-from utils.runtime.places import line_label
-from utils.runtime.recorder import POINT_TO_POINT, Op
-from utils.runtime.report import ranks
+from utils.theory.traffic import KINDS
 
+SLOTS = 1024  # collectives that a rank may be ahead of another before old entries are written over
+_FIELDS = 4  # sequence, kind, bytes, root
 # Operations of which every rank must give as many bytes as the others.
 _SAME_SIZE = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter")
 
 
-def disagreement(ops_by_rank: tuple[tuple[Op, ...], ...]) -> str | None:
-    """One sentence on the first collective that the ranks of a group issued differently, or None."""
-    parts: dict[tuple[float, str, int], dict[int, Op]] = defaultdict(dict)
-    for rank, ops in enumerate(ops_by_rank):
-        for op in ops:
-            if op.kind not in POINT_TO_POINT:
-                parts[(op.group, op.sequence)][rank] = op
-    for (_, sequence), by_rank in sorted(parts.items(), key=lambda item: min(op.issued_at for op in item[1].values())):
-        stories: dict[str, list[int]] = defaultdict(list)
-        for rank, op in by_rank.items():
-            stories[_story(op)].append(rank)
-        if len({_signature(op) for op in by_rank.values()}) > 1:
-            told = "; ".join(f"{ranks(members)} issued {story}" for story, members in stories.items())
-            return f"the ranks' collective #{sequence} is not the same on all of them: {told}. The numbers are wrong."
-    return None
+class RanksDisagree(RuntimeError):
+    """Raised in the rank that issues something else than another rank issued in the same place."""
 
 
-def _signature(op: Op) -> tuple:
-    return op.kind, op.bytes if op.kind in _SAME_SIZE else None, op.peer
+class IssueTables:
+    """One table for each group that this rank belongs to."""
+
+    def __init__(self, folder: str, rank: int) -> None:
+        self._folder, self._rank = folder, rank
+        self._tables: dict[tuple[str, tuple[int, ...]], memoryview] = {}
+
+    def agree(self, kind: str, total_bytes: int, ranks: tuple[int, ...], group: str, sequence: int, root: int) -> None:
+        """Enter a collective. Raises RanksDisagree if another rank's entry with this number is a different one."""
+        table = self._table(group, ranks)
+        mine = (sequence, KINDS.index(kind), total_bytes if kind in _SAME_SIZE else 0, root)
+        me = _offset(ranks.index(self._rank), sequence)
+        for field in (1, 2, 3, 0):  # the sequence last: an entry counts once it is whole
+            table[me + field] = mine[field]
+        for position, other in enumerate(ranks):
+            at = _offset(position, sequence)
+            if table[at] == sequence:
+                theirs = tuple(table[at : at + _FIELDS])
+                if theirs != mine:
+                    raise RanksDisagree(
+                        f"rank {self._rank} issues {_story(mine)} as collective #{sequence} of its group, where rank "
+                        f"{other} issued {_story(theirs)}. All ranks of a group must issue the same collectives in "
+                        "the same order."
+                    )
+
+    def _table(self, group: str, ranks: tuple[int, ...]) -> memoryview:
+        key = (group, ranks)
+        if key not in self._tables:
+            name = sha1(repr(key).encode(), usedforsecurity=False).hexdigest()
+            size = 8 * _FIELDS * SLOTS * len(ranks)
+            file = os.open(os.path.join(self._folder, f"issued.{name}"), os.O_RDWR | os.O_CREAT, 0o600)
+            if os.fstat(file).st_size < size:
+                os.ftruncate(file, size)
+            self._tables[key] = memoryview(mmap.mmap(file, size)).cast("q")
+            os.close(file)
+        return self._tables[key]
 
 
-def _story(op: Op) -> str:
-    root = f" from rank {op.peer}" if op.kind == "broadcast" else f" to rank {op.peer}" if op.kind == "reduce" else ""
-    return f"{op.kind} of {op.bytes} B{root}{f' at {line_label(op.line)}' if op.line else ''}"
+def _offset(position: int, sequence: int) -> int:
+    return (position * SLOTS + sequence % SLOTS) * _FIELDS
+
+
+def _story(entry: tuple[int, ...]) -> str:
+    _, kind, total_bytes, root = entry
+    size = f" of {total_bytes} B" if total_bytes else ""
+    towards = f" with root {root}" if root >= 0 else ""
+    return f"{KINDS[kind]}{size}{towards}"

@@ -41,10 +41,6 @@ class RanksHang(LaunchError):
     """The deadline passed, or ranks wait for something that can no longer come."""
 
 
-class RanksDisagree(LaunchError):
-    """The ranks of a group issued different collectives, and the backend did not notice: their numbers are wrong."""
-
-
 @dataclass(frozen=True)
 class Frame:
     """One line of somebody's code: the file, the line's number, the function, the text of the line."""

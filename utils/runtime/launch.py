@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from utils.runtime import processes, ship
-from utils.runtime.agreement import disagreement
 from utils.runtime.device import choose_backend
-from utils.runtime.errors import LaunchError, RanksDisagree
+from utils.runtime.errors import LaunchError
 from utils.runtime.job import Account, Job
 from utils.runtime.printed import read_printed, show_printed
 from utils.runtime.rank import IN_RANK
@@ -39,8 +38,8 @@ def launch(
     gloo), "gloo" or "nccl". `timeout` in seconds counts from the moment all ranks are ready. `start` is "auto",
     "forkserver" or "spawn". What the ranks print is shown in rank order when the run ends.
 
-    Raises ValueError or TypeError for arguments out of range, and a LaunchError: CannotSend, RankFailed, RankDied,
-    RanksHang or RanksDisagree. Whatever happens, no process of the run is left.
+    Raises ValueError or TypeError for arguments out of range, and a LaunchError: CannotSend, RankFailed, RankDied or
+    RanksHang. Whatever happens, no process of the run is left.
     """
     _refuse_bad_arguments(fn, world_size, timeout)
     chosen = choose_backend(backend, world_size)
@@ -66,9 +65,6 @@ def launch(
             show_printed(printed)
     if method == "spawn":
         processes.keep_ready(world_size)
-    different = disagreement(tuple(account.ops for account in accounts))
-    if different is not None:
-        raise RanksDisagree(different)
     return _run(chosen, [pickle.loads(v) for v in values], printed, supervisor.seconds, accounts)
 
 

@@ -52,11 +52,12 @@ def learner_frame(frame: FrameType | None) -> Frame | None:
 
 
 def split_frames(stack: Iterable[traceback.FrameSummary]) -> tuple[tuple[Frame, ...], Frame | None]:
-    """The learner's frames, outermost first, and the innermost frame of all if that one is not theirs."""
+    """The learner's frames, outermost first, and the innermost frame of all if that is another library's."""
     frames = [Frame(s.filename, s.lineno or 0, s.name, (s.line or "").strip()) for s in stack]
     own = tuple(f for f in frames if is_learner_file(f.file))
-    inside = frames[-1] if frames and (not own or frames[-1] != own[-1]) else None
-    return own, inside
+    if not frames or frames[-1] in own or frames[-1].file.startswith(_SUITE):
+        return own, None
+    return own, frames[-1]
 
 
 def file_label(file: str) -> str:

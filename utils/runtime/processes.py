@@ -20,6 +20,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch.multiprocessing
 
 from utils.runtime.job import Setup
@@ -45,10 +46,13 @@ class RankProcess:
             self.pipe.send_bytes(pickle.dumps(what))
 
     def end(self) -> None:
-        """Kill, if it is still there, and close the pipe."""
-        with contextlib.suppress(OSError, ValueError):
+        """Kill it and what it started (data loaders' workers, say), if it is still there, and close the pipe."""
+        with contextlib.suppress(OSError, ValueError, psutil.Error):
             if self.process.is_alive():
+                children = psutil.Process(self.process.pid).children(recursive=True)
                 self.process.kill()
+                for child in children:
+                    child.kill()
         self.pipe.close()
 
 

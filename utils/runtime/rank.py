@@ -27,6 +27,7 @@ import torch
 import torch.distributed as dist
 
 from utils.runtime import ship, wire
+from utils.runtime.agreement import IssueTables
 from utils.runtime.errors import Failure, Frame
 from utils.runtime.job import Account, Job, PendingOp, Place
 from utils.runtime.places import learner_frame, split_frames
@@ -57,7 +58,7 @@ class _Rank:
         self._job, self._pipe = job, pipe
         self._pipe_lock = threading.Lock()
         self._go = threading.Event()
-        self._recorder = Recorder(job.rank)
+        self._recorder = Recorder(job.rank, IssueTables(job.folder, job.rank))
         self._start = 0.0
         self._counters: dict[str, wire.WireBytes] | None = None
 
@@ -101,6 +102,8 @@ class _Rank:
                 elif order == "account":
                     self._say("account", self._account())
                 else:
+                    for child in multiprocessing.active_children():  # data loaders' workers, say
+                        child.kill()
                     os._exit(0)
         except (EOFError, OSError):
             os._exit(1)

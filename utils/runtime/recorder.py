@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from utils.runtime.agreement import IssueTables
 from utils.runtime.errors import Frame
 from utils.theory.traffic import collective_bytes
 
@@ -89,8 +90,9 @@ class OpenOp:
 class Recorder:
     """Everything one rank issues, in order."""
 
-    def __init__(self, rank: int) -> None:
+    def __init__(self, rank: int, tables: IssueTables) -> None:
         self.rank = rank
+        self._tables = tables
         self.ops: list[OpenOp] = []
         self.issued: dict[str, int] = {}  # by channel: a group, or a direction between two ranks of a group
         self._lock = threading.Lock()  # the backward pass issues from a thread of its own
@@ -106,7 +108,10 @@ class Recorder:
         line: Frame | None = None,
         sent_bytes: float | None = None,
     ) -> OpenOp:
-        """Note an operation at its issue. `sent_bytes` overrides the ring's rule where splits are uneven."""
+        """Note an operation at its issue. `sent_bytes` overrides the ring's rule where splits are uneven.
+
+        Raises RanksDisagree if another rank of the group issued something else in its place.
+        """
         if sent_bytes is None:
             me, root = ranks.index(self.rank), 0 if peer is None else ranks.index(peer)
             sent_bytes = collective_bytes(kind, total_bytes, len(ranks), rank=me, root=root)
@@ -115,6 +120,8 @@ class Recorder:
             sequence = self.issued[channel] = self.issued.get(channel, 0) + 1
             op = OpenOp(kind, total_bytes, sent_bytes, ranks, group, sequence, peer, line)
             self.ops.append(op)
+        if kind not in POINT_TO_POINT:
+            self._tables.agree(kind, total_bytes, ranks, group, sequence, root=-1 if peer is None else peer)
         return op
 
     def pending(self) -> list[OpenOp]:

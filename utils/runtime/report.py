@@ -15,7 +15,7 @@ def failure_report(failures: list[Failure], others: dict[int, str]) -> str:
     ordered = sorted(failures, key=lambda f: (f.is_echo, f.time))
     first = ordered[0]
     same = [f for f in ordered if (f.kind, f.first_line, f.frames) == (first.kind, first.first_line, first.frames)]
-    lines = [f"{ranks([f.rank for f in same])} raised {first.kind}: {first.message.strip()}"]
+    lines = [f"{ranks(sorted(f.rank for f in same))} raised {first.kind}: {first.message.strip()}"]
     for frame in first.frames:
         lines += [f"  {file_label(frame.file)}, line {frame.line}, in {frame.function}", f"      {frame.text}"]
     if first.inside is not None:
@@ -31,7 +31,7 @@ def _one_line(failure: Failure) -> str:
     if failure.is_echo:
         return "lost the connection after that"
     where = f" at {line_label(failure.frames[-1])}" if failure.frames else ""
-    return f"raised {failure.kind}: {failure.first_line[:200]}{where}"
+    return f"raised {failure.kind}: {failure.first_line[:200].rstrip('.')}{where}"
 
 
 def place_text(place: Place | None, stack: str = "") -> str:

@@ -89,7 +89,7 @@ def _why_not(fn: Callable, args: tuple, error: Exception) -> str:
         if not _packs(value):
             return (
                 f"argument {position + 1} of the function, a {type(value).__name__}, cannot be sent to the ranks "
-                f"({reason}). Send plain data and tensors; make locks, files, sockets and generators inside the function."
+                f"({reason}). Send plain data and tensors; make locks, files and sockets inside the function."
             )
     name = getattr(fn, "__name__", type(fn).__name__)
     for variable, value in _variables(fn).items():

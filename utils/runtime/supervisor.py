@@ -52,8 +52,9 @@ class Supervisor:
         # Every rank is done, so nothing moves any more: counters read now are complete.
         self._tell("account")
         self._watch(lambda: self._accounts.keys() == everyone, START_LIMIT, "account")
+        self._tell("leave")
         for each in self._ranks:
-            each.say(("leave", None))
+            each.process.join(1)  # else `release` would look for children of a process that is about to leave
         return [self._values[r] for r in sorted(everyone)], [self._accounts[r] for r in sorted(everyone)]
 
     def interrupted(self) -> str:
