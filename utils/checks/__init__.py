@@ -1,1 +1,64 @@
-"""Judges: whether an answer is right and, if not, which mistake it is."""
+"""Judges: whether an answer is right and, if not, which mistake it is.
+
+    check("01.average_gradients", average_gradients)     # a Verdict: not begun, mistake or passed
+    scoreboard("01")                                     # how the lab's exercises stand in this session
+
+A verdict is returned, never raised, whatever the learner's code does: in "Run all" an exercise that is not begun says
+so and the notebook goes on. Importing this package imports neither torch nor the labs' own checks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from utils.checks.scoreboard import Line, Scoreboard
+from utils.checks.verdict import Mistake, NotBegun, Verdict
+
+__all__ = ["Mistake", "NotBegun", "Verdict", "check", "scoreboard"]
+
+_session: dict[str, Verdict] = {}  # the last verdict of each exercise since this kernel started
+
+
+def check(exercise_id: str, answer: Any = None) -> Verdict:
+    """Judge an answer: a function (or, for a script, its text). None and ... mean that there is none yet.
+
+    Learner code runs on fresh ranks under a deadline. Raises UnknownExercise, with the nearest id, for an id that no
+    lab has.
+    """
+    from utils.checks.answers import inspect_answer
+    from utils.checks.exercise import find_exercise
+
+    exercise = find_exercise(exercise_id)
+    try:
+        inspect_answer(exercise, answer)
+        verdict = Verdict("passed", exercise.id, f"verified: {exercise.verify(answer)}")
+    except NotBegun as reason:
+        verdict = Verdict("not begun", exercise.id, str(reason), exercise.hints)
+    except Mistake as mistake:
+        verdict = Verdict("mistake", exercise.id, str(mistake), exercise.hints)
+    except Exception as error:  # a hole in this suite's own check must not stop the notebook
+        verdict = Verdict("mistake", exercise.id, _unforeseen(error), exercise.hints)
+    _session[exercise.id] = verdict
+    return verdict
+
+
+def scoreboard(lab: str) -> Scoreboard:
+    """The exercises of a lab ("01"), each with its last verdict since this kernel started."""
+    from utils.checks.exercise import exercises_of
+
+    return Scoreboard(
+        lab,
+        tuple(
+            Line(each.id, each.difficulty, each.minutes, _session[each.id].state if each.id in _session else None)
+            for each in exercises_of(lab)
+        ),
+    )
+
+
+def _unforeseen(error: Exception) -> str:
+    first = str(error).strip().splitlines()
+    return (
+        "what your function left behind made the check itself fail "
+        f"({type(error).__name__}{f': {first[0]}' if first else ''}). Compare with the card; if your answer fits it, "
+        "this is a mistake in the suite: please report it."
+    )

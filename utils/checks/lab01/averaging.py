@@ -1,0 +1,87 @@
+"""01.average_gradients: after it, every rank holds the gradients of the whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch.distributed as dist
+from torch import nn
+from torch.nn.functional import mse_loss
+
+from utils.checks.lab01.cases import cost, on_case
+from utils.checks.lab01.gradients import Gradients, added, compare, gradients_of
+from utils.checks.lab01.traps import GRADIENT_TRAPS, PLAIN, Trap, joined, shares
+from utils.checks.ranks import Mark, Seen, run_cases
+from utils.checks.verdict import Mistake
+
+
+@dataclass(frozen=True)
+class After:
+    """One rank after the answer: its gradients, and the names of weights that changed."""
+
+    gradients: Gradients
+    changed: tuple[str, ...]
+
+
+def verify(answer: Any) -> str:
+    seen = run_cases(answer, {PLAIN.name: partial(observe, PLAIN)}, 4)[PLAIN.name]
+    with on_case(PLAIN.name, seen, first=True):
+        judge(PLAIN, seen)
+    for ranks in (2, 3):
+        cases = run_cases(answer, {trap.name: partial(observe, trap) for trap in GRADIENT_TRAPS}, ranks)
+        for trap in GRADIENT_TRAPS:
+            with on_case(trap.name, cases[trap.name]):
+                judge(trap, cases[trap.name])
+    size = sum(p.numel() * p.element_size() for p in PLAIN.build().parameters())
+    return (
+        "gradients within 1e-5 of a single process's on 2, 3 and 4 ranks, also with tied weights, frozen parameters, "
+        f"an unused layer, one large and many tiny tensors. Cost on 4 ranks, by the ring's rules: {cost(seen, size)}."
+    )
+
+
+def observe(trap: Trap, answer: Any, mark: Mark) -> After:
+    """In a rank: backward on its own share, then the answer."""
+    model = trap.build()
+    backward(model, *shares(dist.get_world_size())[dist.get_rank()])
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    answer(model)
+    changed = tuple(name for name, p in model.named_parameters() if not p.detach().equal(before[name]))
+    return After(gradients_of(model), changed)
+
+
+def judge(trap: Trap, seen: Sequence[Seen]) -> None:
+    """In the notebook: every rank's gradients beside the twin's, which sees all shares as one batch."""
+    ranks = len(seen)
+    batches = shares(ranks)
+    local = [_gradients(trap, batch) for batch in batches]
+    whole = _gradients(trap, joined(batches))
+    after: list[After] = [each.value for each in seen]
+    compare(
+        [each.gradients for each in after],
+        whole,
+        local,
+        {
+            ranks: "the gradients are summed, not averaged",
+            1 / ranks: "the gradients are averaged twice: their mean is divided by the number of ranks once more",
+        },
+    )
+    for rank, each in enumerate(after):
+        if each.changed:
+            raise Mistake(f"the weight `{each.changed[0]}` changed on rank {rank}: only gradients are to be averaged.")
+
+
+def _gradients(trap: Trap, batch: tuple) -> Gradients:
+    model = trap.build()
+    backward(model, *batch)
+    return gradients_of(model)
+
+
+def backward(model: nn.Module, inputs: Any, targets: Any) -> None:
+    """Mean squared error over the samples and features, then backward."""
+    mse_loss(model(inputs), targets).backward()
+
+
+__all__ = ["added", "backward", "judge", "observe", "verify"]

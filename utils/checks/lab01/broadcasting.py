@@ -1,0 +1,153 @@
+"""01.broadcast_model: every rank starts from rank 0's weights and buffers, in the tensors it already has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from utils.checks.lab01.cases import cost, on_case
+from utils.checks.lab01.traps import BUFFERS, FROZEN, PLAIN, SIZES, TIED, Trap
+from utils.checks.ranks import Mark, Seen, run_cases
+from utils.checks.verdict import Mistake
+
+TRAPS = (TIED, FROZEN, BUFFERS, SIZES)
+
+State = Mapping[str, torch.Tensor]  # parameters (a tied one once) and buffers by name
+
+
+@dataclass(frozen=True)
+class After:
+    """One rank's model before and after the answer, and what became of its parameters."""
+
+    before: State
+    state: State
+    buffers: frozenset[str]
+    frozen: frozenset[str]
+    replaced: tuple[str, ...]  # other Parameter objects, or other names than before
+    thawed: tuple[str, ...]  # requires_grad changed
+
+
+def verify(answer: Any) -> str:
+    seen = _run(answer, (PLAIN,), 3)[PLAIN.name]
+    with on_case(PLAIN.name, seen, first=True):
+        judge(seen)
+    for ranks in (2, 4):
+        cases = _run(answer, TRAPS, ranks)
+        for trap in TRAPS:
+            with on_case(trap.name, cases[trap.name]):
+                judge(cases[trap.name])
+    size = sum(t.numel() * t.element_size() for t in PLAIN.build().parameters())
+    return (
+        "every rank holds rank 0's weights and buffers, bit for bit, in its own tensors, on 2, 3 and 4 ranks, also "
+        "with tied weights, frozen parameters, BatchNorm's buffers, one large and many tiny tensors. Cost on 3 ranks, "
+        f"by the ring's rules: {cost(seen, size)}."
+    )
+
+
+def _run(answer: Any, traps: Sequence[Trap], ranks: int) -> dict[str, list[Seen]]:
+    try:
+        return run_cases(answer, {trap.name: partial(observe, trap) for trap in traps}, ranks)
+    except Mistake as mistake:
+        if "different roots" in str(mistake):
+            raise Mistake(
+                "each rank broadcasts from a rank of its own: `src` names the one rank that sends, and must be 0 on "
+                f"all ranks, also on those that receive; {mistake}"
+            ) from None
+        raise
+
+
+def observe(trap: Trap, answer: Any, mark: Mark) -> After:
+    """In a rank: a model of its own, as if every rank had drawn its own weights; then the answer."""
+    model = trap.build(seed=100 + dist.get_rank())
+    before = _copy(model)
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    trainable = {name: p.requires_grad for name, p in parameters.items()}
+    answer(model)
+    now = dict(model.named_parameters(remove_duplicate=False))
+    return After(
+        before,
+        _copy(model),
+        frozenset(name for name, _ in model.named_buffers()),
+        frozenset(name for name, needs in trainable.items() if not needs),
+        tuple(name for name in {**parameters, **now} if now.get(name) is not parameters.get(name)),
+        tuple(name for name, p in now.items() if trainable.get(name) != p.requires_grad),
+    )
+
+
+def judge(seen: Sequence[Seen]) -> None:
+    """In the notebook: every rank's tensors beside what rank 0 had."""
+    after: list[After] = [each.value for each in seen]
+    wanted = after[0].before
+    _whole(after, wanted)
+    for rank, each in enumerate(after):
+        wrong = [name for name in wanted if name not in each.state or not each.state[name].equal(wanted[name])]
+        if wrong:
+            _some(rank, each, wrong)
+        if each.replaced:
+            raise Mistake(
+                f"`{each.replaced[0]}` is another Parameter object than before on rank {rank}: an optimizer made "
+                "earlier would go on changing the old one. Write into the tensor instead."
+            )
+        if each.thawed:
+            raise Mistake(f"`{each.thawed[0]}`.requires_grad changed on rank {rank}.")
+
+
+def _whole(after: Sequence[After], wanted: State) -> None:
+    """Mistakes that show on all ranks at once."""
+    ranks = len(after)
+    if _same(after, lambda name, rank: after[rank].before[name]):
+        raise Mistake("nothing happened: every rank still has its own weights.")
+    for source in range(1, ranks):
+        if _same(after, lambda name, rank, source=source: after[source].before[name]):
+            raise Mistake(f"every rank has the weights of rank {source}, not of rank 0.")
+    floats = [name for name, tensor in wanted.items() if tensor.is_floating_point()]
+    means = {name: sum(each.before[name] for each in after) / ranks for name in floats}
+    if all(_close(each.state[name], means[name]) for each in after for name in floats):
+        raise Mistake("the weights are averaged over the ranks; what is asked for is rank 0's on every rank.")
+    sums = {name: sum(each.before[name] for each in after) for name in floats}
+    if all(_close(each.state[name], sums[name]) for each in after for name in floats):
+        raise Mistake("the weights are summed over the ranks; what is asked for is rank 0's on every rank.")
+
+
+def _same(after: Sequence[After], expected: Callable[[str, int], torch.Tensor]) -> bool:
+    return all(
+        name in each.state and each.state[name].equal(expected(name, rank))
+        for rank, each in enumerate(after)
+        for name in each.before
+    )
+
+
+def _close(got: torch.Tensor, wanted: torch.Tensor) -> bool:
+    return got.shape == wanted.shape and torch.allclose(got, wanted, rtol=1e-4, atol=1e-6)
+
+
+def _some(rank: int, each: After, wrong: Sequence[str]) -> None:
+    """Mistakes that leave some tensors right."""
+    own = "still its own" if all(each.state[name].equal(each.before[name]) for name in wrong) else "not rank 0's"
+    names = f"`{wrong[0]}`" + (f" and {len(wrong) - 1} more" if len(wrong) > 1 else "")
+    if set(wrong) <= each.buffers:
+        raise Mistake(
+            f"the buffers are forgotten: on rank {rank} {names} {_are(wrong)} {own}. BatchNorm's running statistics "
+            "belong to the model as its weights do."
+        )
+    if set(wrong) <= each.frozen:
+        raise Mistake(
+            f"the frozen parameters are forgotten: on rank {rank} {names} {_are(wrong)} {own}. They do not train, but "
+            "the forward pass uses them."
+        )
+    raise Mistake(f"on rank {rank} {names} {_are(wrong)} {own}.")
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _copy(model: nn.Module) -> dict[str, torch.Tensor]:
+    tensors = [*model.named_parameters(), *model.named_buffers()]
+    return {name: tensor.detach().clone() for name, tensor in tensors}

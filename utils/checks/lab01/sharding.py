@@ -1,0 +1,123 @@
+"""01.shard_indices: which samples a rank sees in an epoch.
+
+Two styles are right: every sample on exactly one rank (sizes differ by at most one), or padded, so that every rank has
+the same number and a few samples come twice.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import random
+from typing import Any
+
+import torch
+
+from utils.checks.ranks import Mark, run_cases
+from utils.checks.verdict import Mistake
+
+CASES = ((12, 3), (13, 4), (2, 4), (97, 2), (1, 1))  # (samples, ranks)
+EPOCHS = 3
+
+Dealt = dict[tuple[int, int, int], list[Any]]  # (samples, ranks, epoch) -> by rank, the list or what it is instead
+
+
+def verify(answer: Any) -> str:
+    dealt, disturbs = run_cases(answer, {"indices": observe}, 1)["indices"][0].value
+    for samples, ranks in CASES:
+        judge(dealt, samples, ranks)
+    padded = any(sum(map(len, dealt[s, n, 0])) > s for s, n in CASES)
+    text = (
+        "every sample reaches a rank and shares differ by at most one, for 12 samples on 3 ranks, 13 on 4, 2 on 4 and "
+        "97 on 2; each epoch deals a new order, the same on every rank."
+    )
+    if padded:
+        text += " Shares are padded: with 13 samples on 4 ranks some come twice, and the mean counts them twice."
+    if disturbs:
+        text += (
+            " One remark: it moves a global random state, so that dropout and all other draws change with it; a "
+            "`torch.Generator` of its own would not."
+        )
+    return text
+
+
+def observe(answer: Any, mark: Mark) -> tuple[Dealt, bool]:
+    """In a rank: the shares of all ranks, sizes and epochs; epoch 0 a second time under the number -1."""
+    states = torch.get_rng_state().tolist(), random.getstate()
+    dealt = {
+        (samples, ranks, label): [as_list(answer(samples, rank, ranks, epoch)) for rank in range(ranks)]
+        for samples, ranks in CASES
+        for label, epoch in (*((e, e) for e in range(EPOCHS)), (-1, 0))
+    }
+    return dealt, states != (torch.get_rng_state().tolist(), random.getstate())
+
+
+def as_list(indices: Any) -> list[int] | str:
+    """Whole numbers as a list; else, in words, what it is instead."""
+    if indices is None:
+        return "None: is there a `return`?"
+    if isinstance(indices, torch.Tensor):
+        indices = indices.tolist()
+    try:
+        return [operator.index(i) for i in indices]
+    except TypeError:
+        kind = type(indices).__name__
+        return f"a {kind}" if not isinstance(indices, list | tuple) else f"a {kind} that holds more than whole numbers"
+
+
+def judge(dealt: Dealt, samples: int, ranks: int) -> None:
+    """Raise Mistake for the first thing that is wrong with one size, over all its epochs."""
+    case = f"{samples} sample{'s' if samples > 1 else ''} on {ranks} rank{'s' if ranks > 1 else ''}"
+    for epoch in range(EPOCHS):
+        shares = dealt[samples, ranks, epoch]
+        for rank, share in enumerate(shares):
+            if isinstance(share, str):
+                raise Mistake(f"the answer is a list of sample numbers; for {case}, rank {rank}, it is {share}.")
+        _judge_deal(shares, samples, ranks, f"{case}, epoch {epoch}")
+    if dealt[samples, ranks, 0] != dealt[samples, ranks, -1]:
+        raise Mistake(
+            f"{case}: asked twice for epoch 0, it deals differently. Every rank asks for itself, so the same "
+            "arguments must give the same order: seed the generator with the epoch."
+        )
+    if samples >= 12:
+        _judge_epochs(dealt[samples, ranks, 0], dealt[samples, ranks, 1], case)
+
+
+def _judge_deal(shares: list[list[int]], samples: int, ranks: int, case: str) -> None:
+    everything = [i for share in shares for i in share]
+    strays = [i for i in everything if not 0 <= i < samples]
+    if strays:
+        raise Mistake(f"{case}: {strays[0]} is not a sample; they are numbered 0 to {samples - 1}.")
+    if ranks > 1 and samples >= ranks and all(share == shares[0] for share in shares):
+        extent = "all samples" if len(set(shares[0])) == samples else "the same shard"
+        raise Mistake(f"{case}: every rank gets {extent}, so that the ranks compute the same gradients.")
+    missing = samples - len(set(everything))
+    twice = len(everything) - len(set(everything))
+    fair = math.ceil(samples / ranks)
+    if missing and twice:
+        raise Mistake(
+            f"{case}: {_count(missing)} on no rank and {_count(twice)} too often: the ranks do not cut one common "
+            "order. Is the order drawn from the same seed on every rank?"
+        )
+    if missing:
+        raise Mistake(f"{case}: {_count(missing)} on no rank: the remainder of {samples} / {ranks} is lost.")
+    for rank, share in enumerate(shares):
+        if len(share) > fair:
+            raise Mistake(f"{case}: rank {rank} gets {len(share)} samples; an equal share is at most {fair}.")
+    least, most = min(map(len, shares)), max(map(len, shares))
+    if most - least > 1:
+        raise Mistake(f"{case}: one rank gets {least} samples and another {most}; they may differ by one.")
+
+
+def _judge_epochs(first: list[list[int]], second: list[list[int]], case: str) -> None:
+    if first == second:
+        raise Mistake(f"{case}: epoch 1 deals exactly as epoch 0: there is no reshuffle.")
+    if len(first) > 1 and [set(s) for s in first] == [set(s) for s in second]:
+        raise Mistake(
+            f"{case}: in epoch 1 every rank keeps the samples of epoch 0, in another order: shuffle before dealing, "
+            "so that samples change ranks."
+        )
+
+
+def _count(number: int) -> str:
+    return f"{number} sample{' is' if number == 1 else 's are'}"
