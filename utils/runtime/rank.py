@@ -25,16 +25,16 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed import distributed_c10d
 
-from utils.runtime import ship, wire
+from utils.runtime import ship, tap, wire
 from utils.runtime.agreement import IssueTables
 from utils.runtime.errors import Failure, Frame
 from utils.runtime.job import Account, Job, PendingOp, Place
-from utils.runtime.places import learner_frame, split_frames
+from utils.runtime.places import is_learner_file, learner_frame, split_frames
 from utils.runtime.recorder import Recorder, channel_name, clock
-from utils.runtime.tap import Tap
 
-_DISTRIBUTED = os.path.dirname(dist.__file__) + os.sep
+_COMMUNICATING = (distributed_c10d.__file__, tap.__file__)
 IN_RANK = "UTILS_IN_RANK"  # set in a rank's environment, so that a launch inside a launch is refused
 
 
@@ -84,7 +84,7 @@ class _Rank:
         torch.set_num_threads(job.threads)
         for setup in ship.unpack(job.setup):
             setup(job.rank)
-        Tap(self._recorder)
+        tap.Tap(self._recorder)
         join_group(job)
         # Imports of the learner's modules come last: they may use the group's rank.
         return ship.unpack(job.call)
@@ -224,10 +224,12 @@ def _call(fn: Any, rank: int, args: tuple) -> Any:
     )
 
 
-def _waits(innermost: FrameType | None, own: Frame | None) -> bool:
+def _waits(frame: FrameType | None, own: Frame | None) -> bool:
     """True if the thread is inside a call of torch.distributed, or at a line of the learner's that waits."""
-    if innermost is not None and innermost.f_code.co_filename.startswith(_DISTRIBUTED):
-        return True
+    while frame is not None and not is_learner_file(frame.f_code.co_filename):
+        if frame.f_code.co_filename in _COMMUNICATING:
+            return True
+        frame = frame.f_back
     return own is not None and ".wait(" in own.text
 
 
