@@ -1,0 +1,134 @@
+"""Writes labs/ from solutions/, the only source of the labs.
+
+Everything is built and examined in memory first; one notebook that might give a solution away, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from utils.notebooks.errors import NotebookError
+from utils.notebooks.files import (
+    ROOT,
+    notebook_metadata,
+    place,
+    read_notebook,
+    shown,
+    tags_of,
+    text_of,
+    write_text,
+)
+from utils.notebooks.markers import BEGIN, MarkerError, looks_like_marker, regions, solution_lines, without_solution
+
+SOLUTION_ONLY = "solution-only"
+ANSWER = "answer:"
+_STAMP = "built_as"
+
+
+def build_labs(root: Path = ROOT, force: bool = False) -> list[Path]:
+    """Write every lab anew from its solution.
+
+    Args:
+        root: The folder that holds solutions/ and labs/.
+        force: Overwrite labs in which somebody has worked.
+
+    Returns:
+        The labs whose files changed. Raises NotebookError, and writes nothing, if a solution could leak, or if a lab
+        holds work that would be lost.
+    """
+    labs = expected_labs(root)
+    changed = [path for path, text in labs.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    if not force:
+        for path in changed:
+            _refuse_to_overwrite_work(path)
+    for path in changed:
+        write_text(labs[path], path)
+    return changed
+
+
+def expected_labs(root: Path = ROOT) -> dict[Path, str]:
+    """The text of every lab, by its path, as `build_labs` would write it."""
+    solutions = sorted((root / "solutions").glob("*.ipynb"))
+    return {root / "labs" / path.name: text_of(lab_from(read_notebook(path), path)) for path in solutions}
+
+
+def lab_from(solution: NotebookNode, path: Path) -> NotebookNode:
+    """The lab that belongs to a solved notebook. `path` names the notebook in messages."""
+    cells = [_lab_cell(cell, path) for cell in solution.cells if SOLUTION_ONLY not in tags_of(cell)]
+    _refuse_leaks(solution, cells, path)
+    lab = nbformat.v4.new_notebook(cells=cells, metadata=notebook_metadata())
+    lab.nbformat_minor = 5
+    lab.metadata[_STAMP] = _fingerprint(lab)
+    return lab
+
+
+def _lab_cell(cell: NotebookNode, path: Path) -> NotebookNode:
+    made = copy.deepcopy(cell)
+    tags = tags_of(cell)
+    made.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+    if cell.cell_type != "code":
+        for line in cell.source.splitlines():
+            if looks_like_marker(line):
+                raise NotebookError(f"{place(path, cell)}: `{line.strip()}` stands in a {cell.cell_type} cell.")
+        return made
+    made.outputs, made.execution_count = [], None
+    try:
+        made.source = without_solution(cell.source)
+    except MarkerError as error:
+        raise NotebookError(f"{place(path, cell)}: {error}.") from None
+    if any(tag.startswith(ANSWER) for tag in tags) and made.source == cell.source:
+        raise NotebookError(f"{place(path, cell)}: the cell is tagged as an answer and has no `{BEGIN}`.")
+    return made
+
+
+def _refuse_leaks(solution: NotebookNode, lab_cells: list[NotebookNode], path: Path) -> None:
+    """Raise if a hint, a docstring or another cell of the lab repeats what a solution region says.
+
+    A few lines in common with code that the lab gives are no leak: half of a region, or a whole one of one line, is.
+    """
+    given = [(cell, [line.strip() for line in cell.source.splitlines() if line.strip()]) for cell in lab_cells]
+    for cell in solution.cells:
+        if cell.cell_type != "code" or not regions(cell.source) or SOLUTION_ONLY in tags_of(cell):
+            continue
+        for lines in solution_lines(cell.source):
+            for other, text in given:
+                repeated = _repeats(lines, text)
+                if repeated:
+                    raise NotebookError(
+                        f"{place(path, cell)}: its solution (`{repeated}`) can be read in the lab, in cell {other.id}."
+                    )
+
+
+def _repeats(solution: list[str], text: list[str]) -> str:
+    """The solution's lines that `text` repeats, if they give the solution away."""
+    if len(solution) == 1:
+        return solution[0] if len(solution[0]) >= 20 and any(solution[0] in line for line in text) else ""
+    run = max(2, -(-len(solution) // 2))
+    for start in range(len(solution) - run + 1):
+        wanted = solution[start : start + run]
+        if any(text[at : at + run] == wanted for at in range(len(text) - run + 1)):
+            return "; ".join(wanted)[:80]
+    return ""
+
+
+def _fingerprint(notebook: NotebookNode) -> str:
+    """A fingerprint of what the cells say; running or saving a lab does not change it, editing a cell does."""
+    cells = [(cell.id, cell.cell_type, cell.source) for cell in notebook.cells]
+    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()[:16]
+
+
+def _refuse_to_overwrite_work(path: Path) -> None:
+    if not path.exists():
+        return
+    lab = read_notebook(path)
+    if lab.metadata.get(_STAMP) != _fingerprint(lab):
+        raise NotebookError(
+            f"{shown(path)} has been edited since it was built; keep a copy under another name, then run "
+            "`python -m utils build-labs --force`."
+        )
