@@ -1,0 +1,72 @@
+"""`python -m utils COMMAND`: what one does to the suite from outside a notebook."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from utils.notebooks.errors import NotebookError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status. Bad input gives one sentence and status 1."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except NotebookError as error:
+        print(f"python -m utils {options.command}: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m utils", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    labs = commands.add_parser("build-labs", help="write labs/ from solutions/")
+    labs.add_argument("--force", action="store_true", help="overwrite labs that have been worked in")
+    labs.set_defaults(run=_build_labs)
+
+    refresh = commands.add_parser("refresh", help="execute notebooks and store their outputs for review")
+    refresh.add_argument(
+        "notebooks", nargs="*", type=Path, metavar="NOTEBOOK", help="default: notebooks/ and solutions/"
+    )
+    refresh.set_defaults(run=_refresh)
+
+    doctor = commands.add_parser("doctor", help="say whether the suite can run on this machine, and what is missing")
+    doctor.add_argument("--quiet", action="store_true", help="print only what needs a look")
+    doctor.set_defaults(run=_doctor)
+    return parser
+
+
+# Each command imports what it needs: `doctor` must work where half of the packages are missing.
+
+
+def _build_labs(options: argparse.Namespace) -> int:
+    from utils.notebooks.build_labs import build_labs
+    from utils.notebooks.files import shown
+
+    changed = build_labs(force=options.force)
+    for path in changed:
+        print(f"{shown(path)} written")
+    if not changed:
+        print("labs/ is already what solutions/ gives")
+    return 0
+
+
+def _refresh(options: argparse.Namespace) -> int:
+    from utils.notebooks.execute import refresh
+
+    refresh(options.notebooks)
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from utils.doctor import doctor
+
+    return doctor(quiet=options.quiet)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
