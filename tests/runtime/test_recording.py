@@ -49,7 +49,7 @@ def test_bytes_kinds_peers_and_lines_of_learner_code():
     assert all(0 <= op.issued_at < op.completed_at <= run.seconds for op in ops)
     assert run.timeline[3][4].kind == "recv" and run.timeline[3][4].peer == 0
     expected = sum(collective_bytes(op.kind, op.bytes, 4, rank=0, root=op.peer or 0) for op in ops)
-    assert run.ring_bytes[0] == expected == (1.5 + 3 + 0.75 + 1 + 1) * MIB
+    assert run.ring_bytes[0] == expected == (1.5 + 3 + 0.75 + 0 + 1) * MIB  # rank 0 stands last before root 1
 
 
 def test_uneven_all_to_all_counts_what_goes_to_others():
