@@ -11,12 +11,14 @@ import pytest
 
 from utils.theory.traffic import (
     KINDS,
+    Traffic,
     algorithm_bandwidth,
     bus_bandwidth,
     collective_bytes,
     gloo_bytes,
     gloo_received_bytes,
     received_bytes,
+    traffic_by_rank,
 )
 from utils.theory.units import MiB
 
@@ -81,6 +83,17 @@ def test_four_ranks_with_root_1_in_units_of_S(kind, sent, received):
 def test_one_rank_alone_sends_nothing():
     for kind in KINDS:
         assert collective_bytes(kind, S, 1) == received_bytes(kind, S, 1, 0) == gloo_bytes(kind, S, 1, 0) == 0
+
+
+def test_the_whole_group_at_once():
+    assert traffic_by_rank("broadcast", S, 3, root=2) == (Traffic(S, S), Traffic(0, S), Traffic(S, 0))
+    assert traffic_by_rank("broadcast", S, 3, root=2, rules="gloo") == (Traffic(0, S), Traffic(0, S), Traffic(2 * S, 0))
+    for kind in ("send", "recv"):
+        assert traffic_by_rank(kind, S, 3, root=2) == (Traffic(0, S), Traffic(0, 0), Traffic(S, 0))
+    with pytest.raises(ValueError, match="rules is 'tree'"):
+        traffic_by_rank("broadcast", S, 3, rules="tree")
+    with pytest.raises(ValueError, match="world_size is 0"):
+        traffic_by_rank("broadcast", S, 0)
 
 
 def test_reduce_scatter_and_all_gather_make_an_all_reduce():

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Integral, Real
 
@@ -77,6 +78,36 @@ def received_bytes(kind: str, total_bytes: float, world_size: int, rank: int | N
     if rank is None:
         return collective_bytes(kind, total_bytes, world_size, None, root)
     return _shares(_RING, kind, total_bytes, world_size, rank, root)[1] * total_bytes / world_size
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What one rank moves, in bytes."""
+
+    sent: float
+    received: float
+
+
+def traffic_by_rank(
+    kind: str, total_bytes: float, world_size: int, root: int = 0, rules: str = "ring"
+) -> tuple[Traffic, ...]:
+    """What every rank of a group sends and receives, by rank. rules: "ring" or "gloo".
+
+    "send" is a whole message here: `root` sends it, the next rank receives it. "recv" is the same message.
+    Errors as for `collective_bytes`.
+    """
+    if rules not in ("ring", "gloo"):
+        raise ValueError(f"rules is {rules!r}; choose 'ring' (what bus bandwidth is defined by) or 'gloo'")
+    sent, received = (collective_bytes, received_bytes) if rules == "ring" else (gloo_bytes, gloo_received_bytes)
+    if kind in ("send", "recv"):
+        message = sent("send", total_bytes, world_size, root, root)
+        target = (root + 1) % world_size
+        return tuple(Traffic(message * (r == root), message * (r == target)) for r in range(world_size))
+    check_group(kind, world_size, root)
+    return tuple(
+        Traffic(sent(kind, total_bytes, world_size, rank, root), received(kind, total_bytes, world_size, rank, root))
+        for rank in range(world_size)
+    )
 
 
 def algorithm_bandwidth(total_bytes: float, seconds: float) -> float:

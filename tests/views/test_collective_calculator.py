@@ -1,0 +1,122 @@
+"""The calculator without a browser: set a control, read the result and the picture."""
+
+import gc
+import math
+
+import pytest
+from ipywidgets import Dropdown, IntSlider, SelectionSlider
+from traitlets import TraitError
+
+from utils.theory.traffic import collective_bytes
+from utils.theory.units import GiB, KiB, MiB
+from utils.views.collective_calculator import SIZES, CollectiveCalculator
+from utils.views.collectives import HEIGHT, KINDS
+from utils.views.figure import WIDTH
+from utils.views.png import size
+
+
+@pytest.fixture
+def calculator():
+    made = CollectiveCalculator()
+    yield made
+    made.close_all()
+
+
+def controls(widget):
+    """All controls inside, in the order in which the Tab key reaches them."""
+    if isinstance(widget, Dropdown | IntSlider | SelectionSlider):
+        return [widget]
+    return [control for child in getattr(widget, "children", ()) for control in controls(child)]
+
+
+def test_every_control_changes_the_result_the_words_and_the_picture(calculator):
+    kind, ranks, total = controls(calculator)
+    for control, value in ((kind, "all_gather"), (ranks, 7), (total, 2 * MiB)):
+        before = calculator.result, calculator._words.value, calculator._image.value
+        control.value = value
+        after = calculator.result, calculator._words.value, calculator._image.value
+        assert all(old != new for old, new in zip(before, after, strict=True))
+    assert (calculator.result.kind, calculator.result.world_size, calculator.result.total_bytes) == (
+        "all_gather", 7, 2 * MiB
+    )  # fmt: skip
+
+
+def test_the_result_is_the_laws(calculator):
+    for kind in KINDS:
+        calculator.kind = kind
+        for ranks in (2, 16):
+            calculator.ranks = ranks
+            busiest = max(max(rank.sent, rank.received) for rank in calculator.result.traffic)
+            assert busiest == collective_bytes(kind, 64 * MiB, ranks)
+            assert calculator.result.words in calculator._words.value
+
+
+def test_every_control_has_a_label_and_a_fixed_width(calculator):
+    assert [control.description for control in controls(calculator)] == ["Collective", "Ranks", "S (size)"]
+    assert all(control.layout.width.endswith("px") for control in controls(calculator))
+    assert (SIZES[0], SIZES[-1], len(SIZES)) == (KiB, GiB, 21)
+
+
+def test_the_picture_keeps_its_size(calculator):
+    for kind, ranks in (("broadcast", 2), ("all_to_all", 16)):
+        calculator.kind, calculator.ranks = kind, ranks
+        assert size(calculator._image.value) == size(calculator.image_bytes()) == (WIDTH, HEIGHT)
+
+
+def test_numbers_out_of_range_become_the_nearest(calculator):
+    for value, becomes in ((1, 2), (0, 2), (-5, 2), (17, 16), (10**9, 16), (3.4, 3), (math.inf, 16)):
+        calculator.ranks = value
+        assert calculator.ranks == calculator.result.world_size == becomes
+    for value, becomes in ((0, KiB), (-1, KiB), (3 * MiB, 2 * MiB), (100 * GiB, GiB), (65 * MiB, 64 * MiB)):
+        calculator.size = value
+        assert calculator.size == calculator.result.total_bytes == becomes
+
+
+def test_what_is_no_number_or_no_collective_is_refused_in_a_sentence(calculator):
+    before = calculator.result
+    for bad in ("4", None, True, math.nan):
+        with pytest.raises(ValueError, match=r"ranks is .*; give a number"):
+            calculator.ranks = bad
+        with pytest.raises(ValueError, match=r"size is .*; give a number"):
+            calculator.size = bad
+    with pytest.raises(ValueError, match="did you mean 'all_reduce'"):
+        calculator.kind = "allreduce"
+    with pytest.raises(TraitError):
+        controls(calculator)[0].value = "allreduce"
+    assert calculator.result == before
+
+
+def test_the_bundle_is_live_and_static(calculator):
+    bundle = calculator._repr_mimebundle_()
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == calculator.model_id
+    assert bundle["text/plain"] == f"Calculator: {calculator.result.words}"
+    assert "every rank 1.50 S (96 MiB)" in bundle["text/html"]
+    assert bundle["image/png"]
+
+
+def moves(calculator, count):
+    kind, ranks, total = controls(calculator)
+    for i in range(count):
+        control, values = ((ranks, range(2, 17)), (total, SIZES), (kind, KINDS))[i % 3]
+        control.value = values[(i // 3) % len(values)]
+
+
+def objects_kept(calculator, count):
+    moves(calculator, count)  # fills the table of words' outlines
+    gc.collect()
+    before = len(gc.get_objects())
+    moves(calculator, count)
+    gc.collect()
+    return len(gc.get_objects()) - before
+
+
+def test_moving_keeps_nothing(calculator):
+    figure = calculator._board.figure
+    assert objects_kept(calculator, 60) < 500  # one figure alone is more than a thousand objects
+    assert calculator._board.figure is figure
+    assert len(figure.axes) == 1 and len(figure.axes[0].collections) == 5
+
+
+@pytest.mark.long
+def test_a_thousand_moves_keep_nothing(calculator):
+    assert objects_kept(calculator, 1000) < 1500

@@ -1,0 +1,139 @@
+"""The calculator of lesson 00: collective, ranks and size in; bytes by rank and the picture out.
+
+calculator = CollectiveCalculator("all_reduce", ranks=4, size=64 * MiB)
+calculator                          # shows itself in a notebook
+calculator.ranks = 8                # what moving the slider does
+calculator.result.traffic[0].sent   # bytes
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from ipywidgets import HTML, Dropdown, HBox, Image, IntSlider, Layout, SelectionSlider, VBox
+
+from utils.theory.traffic import Traffic, check_group, traffic_by_rank
+from utils.theory.units import GiB, KiB, MiB, format_bytes
+from utils.views.board import Board
+from utils.views.collectives import HEIGHT, KINDS, MOST_RANKS, collective_scene, collective_words
+from utils.views.figure import WIDTH, mime_bundle, png_bytes
+
+SIZES = tuple(KiB * 2**power for power in range(21))  # 1 KiB to 1 GiB
+assert SIZES[-1] == GiB
+FEWEST_RANKS = 2
+_FAST = 1  # compression while a slider moves
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the calculator shows: `traffic` by rank in bytes, and the same in words."""
+
+    kind: str
+    world_size: int
+    total_bytes: int
+    traffic: tuple[Traffic, ...]
+    words: str
+
+
+class CollectiveCalculator(VBox):
+    """Three controls, a sentence and a picture. One figure is kept; a move redraws it into the same image widget.
+
+    kind: one of `collectives.KINDS`; ranks: 2 to 16; size: bytes. A number out of range becomes the nearest that the
+    control offers, as if the slider had been pulled to its end; an unknown kind raises ValueError with suggestions.
+    """
+
+    def __init__(self, kind: str = "all_reduce", ranks: int = 4, size: float = 64 * MiB) -> None:
+        self._board = Board(HEIGHT, WIDTH)
+        self._kind = Dropdown(
+            options=[(_name(kind), kind) for kind in KINDS],
+            description="Collective",
+            layout=Layout(width="260px"),
+            style={"description_width": "70px"},
+        )
+        self._ranks = IntSlider(
+            min=FEWEST_RANKS,
+            max=MOST_RANKS,
+            description="Ranks",
+            layout=Layout(width="250px"),
+            style={"description_width": "50px"},
+        )
+        self._size = SelectionSlider(
+            options=[(format_bytes(size), size) for size in SIZES],
+            description="S (size)",
+            layout=Layout(width="310px"),
+            style={"description_width": "60px"},
+        )
+        self._words = HTML(layout=Layout(width=f"{WIDTH}px", height="52px", overflow="hidden"))
+        self._image = Image(
+            format="png",
+            width=WIDTH,
+            height=HEIGHT,
+            layout=Layout(width=f"{WIDTH}px", height=f"{HEIGHT}px", flex="0 0 auto", object_fit="contain"),
+        )
+        controls = HBox([self._kind, self._ranks, self._size], layout=Layout(flex_flow="row wrap"))
+        super().__init__([controls, self._words, self._image])
+        self.kind, self.ranks, self.size = kind, ranks, size
+        for control in (self._kind, self._ranks, self._size):
+            control.observe(self._redraw, names="value")
+        self._redraw()
+
+    @property
+    def kind(self) -> str:
+        """The collective, one of `collectives.KINDS`."""
+        return self._kind.value
+
+    @kind.setter
+    def kind(self, kind: str) -> None:
+        check_group(kind, FEWEST_RANKS, 0, kinds=KINDS)
+        self._kind.value = kind
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks, 2 to 16."""
+        return self._ranks.value
+
+    @ranks.setter
+    def ranks(self, ranks: int) -> None:
+        self._ranks.value = round(min(max(_finite("ranks", ranks), FEWEST_RANKS), MOST_RANKS))
+
+    @property
+    def size(self) -> int:
+        """S in bytes, a power of two from 1 KiB to 1 GiB."""
+        return self._size.value
+
+    @size.setter
+    def size(self, size: float) -> None:
+        wanted = _finite("size", size)
+        self._size.value = min(SIZES, key=lambda offered: abs(offered - wanted))
+
+    def _redraw(self, _change: Any = None) -> None:
+        kind, world_size, total_bytes = self.kind, self.ranks, self.size
+        words = collective_words(kind, world_size, total_bytes)
+        self.result = Result(kind, world_size, total_bytes, traffic_by_rank(kind, total_bytes, world_size), words)
+        self._board.show(collective_scene(kind, world_size, total_bytes))
+        with self.hold_sync():
+            self._words.value = f'<div role="status" style="line-height: 1.4">{escape(words)}</div>'
+            self._image.value = png_bytes(self._board.figure, _FAST)
+
+    def image_bytes(self) -> bytes:
+        """The picture as a small PNG."""
+        return png_bytes(self._board.figure)
+
+    def __repr__(self) -> str:
+        return f"Calculator: {self.result.words}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """The live widget where there is a kernel; the picture and its words where there is none."""
+        return {**super()._repr_mimebundle_(**kwargs), **mime_bundle(self.image_bytes(), repr(self))}
+
+
+def _name(kind: str) -> str:
+    return "send and receive" if kind == "send" else kind
+
+
+def _finite(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise ValueError(f"{name} is {value!r}; give a number")
+    return value
