@@ -44,9 +44,12 @@ def build_labs(root: Path = ROOT, force: bool = False) -> list[Path]:
     """
     labs = expected_labs(root)
     changed = [path for path, text in labs.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    if not force:
-        for path in changed:
-            _refuse_to_overwrite_work(path)
+    for path in changed:
+        if not force and holds_work(path):
+            raise NotebookError(
+                f"{shown(path)} has been edited since it was built; keep a copy under another name, then run "
+                "`python -m utils build-labs --force`."
+            )
     for path in changed:
         write_text(labs[path], path)
     return changed
@@ -56,6 +59,14 @@ def expected_labs(root: Path = ROOT) -> dict[Path, str]:
     """The text of every lab, by its path, as `build_labs` would write it."""
     solutions = sorted((root / "solutions").glob("*.ipynb"))
     return {root / "labs" / path.name: text_of(lab_from(read_notebook(path), path)) for path in solutions}
+
+
+def holds_work(path: Path) -> bool:
+    """True if the lab at `path` has been edited since it was built, whichever solution it was built from."""
+    if not path.exists():
+        return False
+    lab = read_notebook(path)
+    return lab.metadata.get(_STAMP) != _fingerprint(lab)
 
 
 def lab_from(solution: NotebookNode, path: Path) -> NotebookNode:
@@ -121,14 +132,3 @@ def _fingerprint(notebook: NotebookNode) -> str:
     """A fingerprint of what the cells say; running or saving a lab does not change it, editing a cell does."""
     cells = [(cell.id, cell.cell_type, cell.source) for cell in notebook.cells]
     return hashlib.sha256(json.dumps(cells).encode()).hexdigest()[:16]
-
-
-def _refuse_to_overwrite_work(path: Path) -> None:
-    if not path.exists():
-        return
-    lab = read_notebook(path)
-    if lab.metadata.get(_STAMP) != _fingerprint(lab):
-        raise NotebookError(
-            f"{shown(path)} has been edited since it was built; keep a copy under another name, then run "
-            "`python -m utils build-labs --force`."
-        )

@@ -66,8 +66,8 @@ def run_notebook(
         shell_timeout_interval=1,  # so often does nbclient look whether the kernel still lives
         shutdown_kernel="immediate",
         on_cell_start=lambda cell, cell_index: running.append(cell),
-        # `!command` with an exit code other than 0 raises instead of passing unseen
-        extra_arguments=["--InteractiveShell.system_raise_on_error=True"],
+        # `!command` with an exit code other than 0 raises instead of passing unseen; the kernel's own log shows errors
+        extra_arguments=["--InteractiveShell.system_raise_on_error=True", "--IPKernelApp.log_level=ERROR"],
     )
     try:
         # Under pytest, which sets this variable, ipykernel would not show what child processes print.
