@@ -2,7 +2,8 @@
 
 A case is a function `case(answer, mark)` that runs in every rank: it prepares something, calls the answer, and returns
 what is to be judged. The judging happens afterwards, in the notebook's process, where the results of all ranks lie
-side by side. No learner code ever runs in the notebook's process.
+side by side. No learner code ever runs in the notebook's process. The ranks are CPU processes joined by gloo, so that a
+verdict is the same on every machine.
 
 `mark("step")` inside a case notes a point between the operations that a rank issues. A mark is a barrier on a group of
 this one rank: it communicates nothing, and the recorder lists it in its place.
@@ -68,7 +69,9 @@ def run_cases(
     several = len(cases) > 1
     try:
         with _few_lines():
-            run = launch(_in_rank, world_size, answer, tuple(cases.items()), timeout=deadline or DEADLINE)
+            run = launch(
+                _in_rank, world_size, answer, tuple(cases.items()), backend="gloo", timeout=deadline or DEADLINE
+            )
     except RankFailed as error:
         raise _told(error, world_size, several) from None
     except RanksHang as error:
@@ -78,7 +81,9 @@ def run_cases(
         raise Mistake(f"a rank's process ended inside your function: {_sentence(str(error))}{why}") from None
     except CannotSend as error:
         raise Mistake(f"the function cannot travel to the ranks: {error}") from None
-    per_rank = [_split(values, labels, run.timeline[rank], rank) for rank, (values, labels) in enumerate(run.values)]
+    per_rank = [
+        _split(values, labels, group, run.timeline[rank]) for rank, (values, labels, group) in enumerate(run.values)
+    ]
     return {name: [seen[name] for seen in per_rank] for name in cases}
 
 
@@ -99,6 +104,7 @@ class _Marks:
 
         self.labels: list[str] = []
         self._alone = dist.new_group([rank], use_local_synchronization=True)
+        self.group = self._alone.group_name
 
     def __call__(self, label: str) -> None:
         import torch.distributed as dist
@@ -107,7 +113,7 @@ class _Marks:
         dist.barrier(group=self._alone)
 
 
-def _in_rank(rank: int, answer: Any, cases: tuple[tuple[str, Case], ...]) -> tuple[dict[str, Any], list[str]]:
+def _in_rank(rank: int, answer: Any, cases: tuple[tuple[str, Case], ...]) -> tuple[dict[str, Any], list[str], str]:
     marks, values = _Marks(rank), {}
     for name, case in cases:
         marks(_CASE + name)
@@ -116,19 +122,19 @@ def _in_rank(rank: int, answer: Any, cases: tuple[tuple[str, Case], ...]) -> tup
         except BaseException as error:
             error.add_note(_CASE + name)
             raise
-    return values, marks.labels
+    return values, marks.labels, marks.group
 
 
 _CASE = "case: "
 
 
-def _split(values: dict[str, Any], labels: list[str], ops: tuple[Op, ...], rank: int) -> dict[str, Seen]:
+def _split(values: dict[str, Any], labels: list[str], group: str, ops: tuple[Op, ...]) -> dict[str, Seen]:
     """Attribute each operation to the case, and within it to the mark, after which it was issued."""
     issued: dict[str, list[tuple[str, Op]]] = {name: [] for name in values}
     waiting = iter(labels)
     case, label = "", ""
     for op in ops:
-        if op.kind == "barrier" and op.ranks == (rank,) and op.line is None:
+        if op.group == group:
             label = next(waiting)
             if label.startswith(_CASE):
                 case, label = label.removeprefix(_CASE), ""

@@ -1,7 +1,7 @@
 """Lab 01, plain data parallelism: its exercises, in the order of the notebook."""
 
 from utils.checks.exercise import Exercise
-from utils.checks.lab01 import averaging, broadcasting, sharding
+from utils.checks.lab01 import accumulating, averaging, broadcasting, script, sharding, stepping, uneven
 
 EXERCISES = (
     Exercise(
@@ -49,5 +49,85 @@ EXERCISES = (
             "For each parameter with a gradient: `dist.all_reduce(p.grad)`, then `p.grad /= dist.get_world_size()`.",
         ),
         verify=averaging.verify,
+    ),
+    Exercise(
+        "01.train_step",
+        "one step of training, the same on every rank",
+        difficulty=2,
+        minutes=10,
+        parameters=("model", "optimizer", "loss_fn", "inputs", "targets"),
+        hints=(
+            "Start from the loop of one process: forget the old gradients, forward, backward, step. Between which two "
+            "must the ranks agree?",
+            "`average_gradients(model)` belongs after `backward`, when the gradients exist, and before "
+            "`optimizer.step()`, which uses them. Nothing else communicates gradients: `step` does not.",
+            "The loss is each rank's own. For the mean over all ranks, all-reduce a copy, `loss.detach().clone()`, and "
+            "divide by `dist.get_world_size()`; `.item()` makes it a number.",
+        ),
+        verify=stepping.verify,
+    ),
+    Exercise(
+        "01.accumulate",
+        "k micro-batches, one communication, one step",
+        difficulty=3,
+        minutes=10,
+        parameters=("model", "optimizer", "loss_fn", "micro_batches"),
+        hints=(
+            "`backward` adds to `.grad`. So k backwards leave a sum over k micro-batches, on each rank, without any "
+            "communication.",
+            "A mean is wanted: divide each loss by k before its backward. `zero_grad` comes once, before the loop.",
+            "After the loop the gradients are each rank's own mean over k micro-batches. Then, and only then, "
+            "`average_gradients(model)` and `optimizer.step()`.",
+        ),
+        verify=accumulating.verify,
+    ),
+    Exercise(
+        "01.uneven_batches",
+        "an epoch in which ranks have different numbers of samples",
+        difficulty=4,
+        minutes=15,
+        parameters=("model", "optimizer", "loss_fn", "batches"),
+        hints=(
+            "A collective needs every rank. How does a rank that has no batch left know that others still have one? "
+            "And what can it contribute to a sum without changing it?",
+            "First agree on the number of steps: an all-reduce of `len(batches)` with `op=dist.ReduceOp.MAX`. A rank "
+            "without a batch contributes gradients of zero and a count of zero.",
+            "Let each rank's loss be a sum over its samples (the mean times `len(inputs)`), all-reduce the gradients "
+            "and the count, and divide the gradients by the count. A gradient that is None becomes "
+            "`torch.zeros_like(p)` before the all-reduce, unless the parameter is frozen.",
+        ),
+        verify=uneven.verify,
+    ),
+    Exercise(
+        "01.ddp_accumulate",
+        "the same accumulation with torch's DistributedDataParallel",
+        difficulty=2,
+        minutes=8,
+        parameters=("ddp_model", "optimizer", "loss_fn", "micro_batches"),
+        hints=(
+            "DDP all-reduces during every backward. Inside `with ddp_model.no_sync():` it does not.",
+            "DDP decides in the *forward* whether the next backward will communicate. So forward and backward of a "
+            "micro-batch belong under the same `with`.",
+            "All micro-batches but the last under `no_sync`, the last one outside it: "
+            "`with ddp_model.no_sync() if more_to_come else nullcontext():`.",
+        ),
+        verify=accumulating.verify_ddp,
+    ),
+    Exercise(
+        "01.script",
+        "the loop as a program of its own",
+        difficulty=3,
+        minutes=10,
+        parameters=(),
+        hints=(
+            "You have written every part already: start from rank 0's weights, then five steps of forward, backward, "
+            "average, step. Here they stand in one file, without functions if you like.",
+            "Parameters: `dist.broadcast(p.detach(), src=0)`. Gradients: `dist.all_reduce(p.grad)`, then divide by "
+            "`world_size`. The loss to print: all-reduce a detached copy and divide as well.",
+            "Every rank must reach every collective; only printing and `torch.save(model.state_dict(), sys.argv[1])` "
+            "stand under `if rank == 0:`.",
+        ),
+        verify=script.verify,
+        wants="text",
     ),
 )

@@ -67,6 +67,7 @@ def compare(
     local: Sequence[Gradients],
     factors: Mapping[float, str],
     suspects: Sequence[Suspect] = (),
+    untouched: str = "nothing is averaged: every rank still has the gradients of its own shard.",
 ) -> None:
     """Return if every rank's gradients agree with the twin's; else raise Mistake with the closest diagnosis.
 
@@ -75,13 +76,14 @@ def compare(
     local     by rank, before any communication
     factors   named mistakes that multiply every gradient by a number
     suspects  named mistakes that leave some other known gradient
+    untouched the diagnosis where every rank still has its local gradients
     """
     ranks = len(got)
     if all_agree(got, [wanted] * ranks):
         return
     _presence(got, wanted)
     if ranks > 1 and all_agree(got, local):
-        raise Mistake("nothing is averaged: every rank still has the gradients of its own shard.")
+        raise Mistake(untouched)
     for factor, diagnosis in factors.items():
         if factor != 1 and all_agree(got, [scaled(wanted, factor)] * ranks):
             raise Mistake(f"{diagnosis}: every one is {_times(factor)}.")

@@ -1,0 +1,114 @@
+"""Runs a program's text under `python -m torch.distributed.run` on this machine, under a deadline."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.checks.verdict import Mistake
+
+DEADLINE = 90.0  # seconds; the launcher and every rank import torch first
+# What an outer job, or a rank of one, may have left in the environment.
+_JOB = re.compile(r"^(RANK|WORLD_SIZE|LOCAL_|GROUP_|ROLE_|MASTER_|TORCHELASTIC_|UTILS_)")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What each rank printed on its stdout."""
+
+    printed: tuple[str, ...]
+
+
+def run_program(text: str, folder: Path, ranks: int) -> Finished:
+    """Run `text` on `ranks` ranks with the path of a file to write as its argument.
+
+    Raises Mistake, naming the line, if a rank raises, and if the program is not over at the deadline.
+    """
+    (folder / "train.py").write_text(text, encoding="utf-8")
+    for attempt in range(ATTEMPTS):
+        logs = folder / f"logs{attempt}"
+        code = _run_once(folder, logs, ranks)
+        errors = [_log(logs, rank, "stderr") for rank in range(ranks)]
+        if code == 0:
+            return Finished(tuple(_log(logs, rank, "stdout") for rank in range(ranks)))
+        if not any(_ABORT_AT_EXIT in each for each in errors) or any("Traceback" in each for each in errors):
+            break
+    raise Mistake(_what_failed(errors))
+
+
+# A thread of gloo may ask for Python's lock while the interpreter ends (pytorch issue 179291). The program is not at
+# fault, and a second run gives its result.
+_ABORT_AT_EXIT = "terminate called without an active exception"
+ATTEMPTS = 3
+
+
+def _run_once(folder: Path, logs: Path, ranks: int) -> int:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+    command += [f"--log-dir={logs}", "--redirects=3", "train.py", "weights.pt"]
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=_end_with_parent(),
+    )
+    try:
+        return process.wait(DEADLINE)
+    except subprocess.TimeoutExpired:
+        raise Mistake(
+            f"the program is not over after {DEADLINE:.0f} s: does every rank issue the same collectives?"
+        ) from None
+    finally:
+        _end(process)
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not _JOB.match(name)}
+    if sys.platform == "linux":
+        kept["GLOO_SOCKET_IFNAME"] = "lo"
+    return kept | {"OMP_NUM_THREADS": "1"}
+
+
+def _end_with_parent() -> Callable[[], None] | None:
+    """On Linux: have the launcher, and through it the ranks, end when the notebook's kernel is killed."""
+    if sys.platform != "linux":
+        return None
+    libc = ctypes.CDLL(None)
+    return lambda: libc.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+def _end(process: subprocess.Popen) -> None:
+    """SIGTERM lets the launcher end its ranks; what does not heed it is killed."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _what_failed(stderr: Sequence[str]) -> str:
+    """The first rank's own exception and its line in the program; `stderr` by rank."""
+    for text in stderr:
+        text = re.sub(r"^\[rank\d+\]: ?", "", text, flags=re.MULTILINE)
+        lines = re.findall(r'File "[^"]*train\.py", line (\d+), in .*\n\s*(.+)', text)
+        errors = re.findall(r"^(\w+(?:Error|Exception|Exit|Interrupt)(?::.*)?)$", text, re.MULTILINE)
+        if lines and errors and "Connection" not in errors[-1]:
+            number, source = lines[-1]
+            return f"the program raises {errors[-1].rstrip('.')} (line {number}: `{source.strip()}`)."
+    return "a rank of the program ends with an error and says no more."
+
+
+def _log(logs: Path, rank: int, stream: str) -> str:
+    files = sorted(logs.glob(f"*/attempt_0/{rank}/{stream}.log"))
+    return files[0].read_text(encoding="utf-8", errors="replace") if files else ""

@@ -1,0 +1,125 @@
+"""Training steps: what a rank's optimizer was given, and the single process that sees every rank's samples.
+
+The optimizer is SGD. Under Adam a gradient that is N times too large gives nearly the same weights, and the mistake
+would not show.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.functional import mse_loss
+
+from utils.checks.lab01.gradients import Gradients, gradients_of
+from utils.checks.lab01.traps import Batch, Trap, joined
+from utils.checks.ranks import Mark
+from utils.checks.verdict import Mistake
+
+WEIGHT_TOLERANCE = 1e-6  # of the norm of all weights, for each step taken
+
+Weights = dict[str, torch.Tensor]
+
+
+def make_optimizer(model: nn.Module) -> torch.optim.SGD:
+    return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+
+
+def weights_of(model: nn.Module) -> Weights:
+    return {name: p.detach().clone() for name, p in model.named_parameters()}
+
+
+@dataclass
+class Watch:
+    """In a rank: notes the gradients at every `optimizer.step()`, call by call, and what each call returned."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    mark: Mark
+    steps: list[list[Gradients]] = field(default_factory=list)  # by call of the answer, then by optimizer step
+    returned: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.optimizer.register_step_pre_hook(self._at_step)
+
+    def _at_step(self, *_: Any) -> None:
+        self.steps[-1].append(gradients_of(self.model))
+        self.mark(f"step {len(self.steps) - 1}")
+
+    def call(self, answer: Any, *arguments: Any) -> None:
+        """Call the answer once; its operations stand after the mark "call i", from its step on after "step i"."""
+        self.steps.append([])
+        self.mark(f"call {len(self.steps) - 1}")
+        self.returned.append(answer(*arguments))
+
+    def taken(self) -> Taken:
+        return Taken(tuple(map(tuple, self.steps)), tuple(_plain(r) for r in self.returned), weights_of(self.model))
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One rank's calls of the answer: the gradients at each optimizer step, what was returned, and the last weights."""
+
+    steps: tuple[tuple[Gradients, ...], ...]
+    returned: tuple[Any, ...]
+    weights: Weights
+
+
+class Twin:
+    """One process that takes the same steps on every rank's samples together."""
+
+    def __init__(self, trap: Trap) -> None:
+        self.model = trap.build()
+        self.optimizer = make_optimizer(self.model)
+
+    def gradients(self, batch: Batch) -> Gradients:
+        """Of the mean loss over this batch, at the weights of now."""
+        model = copy.deepcopy(self.model)
+        model.zero_grad()
+        mse_loss(model(batch[0]), batch[1]).backward()
+        return gradients_of(model)
+
+    def step(self, batches: Sequence[Batch]) -> float:
+        """One step on all batches joined; returns the mean loss over their samples."""
+        inputs, targets = joined(list(batches))
+        self.optimizer.zero_grad()
+        loss = mse_loss(self.model(inputs), targets)
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+
+def one_step_each(taken: Sequence[Taken], call: int, steps: int = 1) -> None:
+    """Raise Mistake unless every rank called `optimizer.step()` that many times in the call."""
+    for rank, each in enumerate(taken):
+        got = len(each.steps[call])
+        if got != steps:
+            times = "never" if got == 0 else "once" if got == 1 else f"{got} times"
+            wanted = "once" if steps == 1 else f"{steps} times"
+            raise Mistake(f"`optimizer.step()` is called {times} on rank {rank}; it should be called {wanted}.")
+
+
+def same_weights(taken: Sequence[Taken], twin: Twin, steps: int) -> None:
+    """Raise Mistake unless every rank ends with the twin's weights."""
+    wanted = weights_of(twin.model)
+    norm = sum(w.double().square().sum() for w in wanted.values()) ** 0.5
+    for rank, each in enumerate(taken):
+        off = sum((each.weights[n].double() - w.double()).square().sum() for n, w in wanted.items()) ** 0.5
+        if not off <= steps * WEIGHT_TOLERANCE * norm:
+            raise Mistake(
+                f"the gradients at each step are right, but rank {rank}'s weights end up elsewhere than the single "
+                f"process's (relative difference {(off / norm).item():.1g}): does something else change them?"
+            )
+
+
+def _plain(value: Any) -> Any:
+    """A number as a float, None as None, anything else by the name of its type."""
+    if isinstance(value, torch.Tensor) and value.numel() == 1:
+        value = value.item()
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    return f"a {type(value).__name__}"
