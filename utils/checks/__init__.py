@@ -1,6 +1,7 @@
 """Judges: whether an answer is right and, if not, which mistake it is.
 
     check("01.average_gradients", average_gradients)     # a Verdict: not begun, mistake or passed
+    if passed("01.average_gradients"):                   # in a cell that uses the answer; else says what it waits for
     scoreboard("01")                                     # how the lab's exercises stand in this session
 
 A verdict is returned, never raised, whatever the learner's code does: in "Run all" an exercise that is not begun says
@@ -14,7 +15,7 @@ from typing import Any
 from utils.checks.scoreboard import Line, Scoreboard
 from utils.checks.verdict import Mistake, NotBegun, Verdict
 
-__all__ = ["Mistake", "NotBegun", "Verdict", "check", "scoreboard"]
+__all__ = ["Mistake", "NotBegun", "Verdict", "check", "passed", "scoreboard"]
 
 _session: dict[str, Verdict] = {}  # the last verdict of each exercise since this kernel started
 
@@ -40,6 +41,24 @@ def check(exercise_id: str, answer: Any = None) -> Verdict:
         verdict = Verdict("mistake", exercise.id, _unforeseen(error), exercise.hints)
     _session[exercise.id] = verdict
     return verdict
+
+
+def passed(*exercise_ids: str) -> bool:
+    """True if all these exercises have passed in this session; else prints which ones are waited for.
+
+    For a cell that runs the learner's answers: `if passed("01.train_step"):` lets "Run all" go on without them.
+    """
+    from utils.checks.exercise import find_exercise
+
+    states = {find_exercise(each).id: _session.get(each) for each in exercise_ids}
+    missing = [
+        f"{each} ({verdict.state if verdict else 'not checked yet'})"
+        for each, verdict in states.items()
+        if not (verdict and verdict.passed)
+    ]
+    if missing:
+        print(f"This cell waits for {', '.join(missing)}.")
+    return not missing
 
 
 def scoreboard(lab: str) -> Scoreboard:
