@@ -140,18 +140,31 @@ def _some_parameters(got: Sequence[Gradients], wanted: Gradients, local: Sequenc
             f"only some parameters are averaged: {_listed(own)} of {len(names)} "
             f"still {'has' if len(own) == 1 else 'have'} each rank's own gradient."
         )
+    wrong = [name for name in names if name not in right]
+    factor = _factor(got[0][wrong[0]], wanted[wrong[0]])
+    if right and len(wrong) == 1 and factor and all(agree(g[wrong[0]], factor * wanted[wrong[0]]) for g in got):
+        raise Mistake(
+            f"`{wrong[0]}` alone is {_times(factor)}; the others are right. Is it reduced twice, because two layers "
+            "share it?"
+        )
 
 
 def _constant_factor(got: Sequence[Gradients], wanted: Gradients) -> None:
     names = [name for name, gradient in wanted.items() if gradient is not None and gradient.any()]
     if not names:
         return
-    largest = wanted[names[0]].abs().argmax()
-    factor = (got[0][names[0]].flatten()[largest] / wanted[names[0]].flatten()[largest]).item()
+    factor = _factor(got[0][names[0]], wanted[names[0]])
     if factor == 0 and all(not g[name].any() for g in got for name in names):
         raise Mistake("every gradient is zero.")
     if factor != 0 and all_agree(got, [scaled(wanted, factor)] * len(got)):
         raise Mistake(f"every gradient is the right one times one constant: {_times(factor)}.")
+
+
+def _factor(got: torch.Tensor, wanted: torch.Tensor) -> float:
+    """Their ratio at the twin's largest entry; 0 where the twin has none."""
+    largest = wanted.abs().argmax()
+    divisor = wanted.flatten()[largest].item()
+    return got.flatten()[largest].item() / divisor if divisor else 0.0
 
 
 def _crossed(got: Sequence[Gradients], local: Sequence[Gradients]) -> None:

@@ -85,7 +85,7 @@ def judge(trap: Trap, seen: Sequence[Seen], steps: int = STEPS) -> None:
         losses = [mse_loss(twin.model(inputs), targets).item() for inputs, targets in batches]
         _judge_loss([each.returned[step] for each in taken], losses)
         twin.step(batches)
-    same_weights(taken, twin, steps)
+        same_weights(taken, step, twin)
 
 
 def _untouched(seen: Sequence[Seen], whole: Any) -> str:

@@ -42,6 +42,7 @@ class Watch:
     mark: Mark
     steps: list[list[Gradients]] = field(default_factory=list)  # by call of the answer, then by optimizer step
     returned: list[Any] = field(default_factory=list)
+    weights: list[Weights] = field(default_factory=list)  # after each call
 
     def __post_init__(self) -> None:
         self.optimizer.register_step_pre_hook(self._at_step)
@@ -54,19 +55,20 @@ class Watch:
         """Call the answer once; its operations stand after the mark "call i", from its step on after "step i"."""
         self.steps.append([])
         self.mark(f"call {len(self.steps) - 1}")
-        self.returned.append(answer(*arguments))
+        self.returned.append(_plain(answer(*arguments)))
+        self.weights.append(weights_of(self.model))
 
     def taken(self) -> Taken:
-        return Taken(tuple(map(tuple, self.steps)), tuple(_plain(r) for r in self.returned), weights_of(self.model))
+        return Taken(tuple(map(tuple, self.steps)), tuple(self.returned), tuple(self.weights))
 
 
 @dataclass(frozen=True)
 class Taken:
-    """One rank's calls of the answer: the gradients at each optimizer step, what was returned, and the last weights."""
+    """One rank's calls of the answer: the gradients at each optimizer step, what was returned, the weights after it."""
 
     steps: tuple[tuple[Gradients, ...], ...]
     returned: tuple[Any, ...]
-    weights: Weights
+    weights: tuple[Weights, ...]
 
 
 class Twin:
@@ -103,13 +105,13 @@ def one_step_each(taken: Sequence[Taken], call: int, steps: int = 1) -> None:
             raise Mistake(f"`optimizer.step()` is called {times} on rank {rank}; it should be called {wanted}.")
 
 
-def same_weights(taken: Sequence[Taken], twin: Twin, steps: int) -> None:
-    """Raise Mistake unless every rank ends with the twin's weights."""
+def same_weights(taken: Sequence[Taken], call: int, twin: Twin, steps: int = 1) -> None:
+    """Raise Mistake unless every rank has the twin's weights after that call, the last of so many steps."""
     wanted = weights_of(twin.model)
     norm = sum(w.double().square().sum() for w in wanted.values()) ** 0.5
     for rank, each in enumerate(taken):
-        off = sum((each.weights[n].double() - w.double()).square().sum() for n, w in wanted.items()) ** 0.5
-        if not off <= steps * WEIGHT_TOLERANCE * norm:
+        off = sum((each.weights[call][n].double() - w.double()).square().sum() for n, w in wanted.items()) ** 0.5
+        if not off <= (call + steps) * WEIGHT_TOLERANCE * norm:
             raise Mistake(
                 f"the gradients at each step are right, but rank {rank}'s weights end up elsewhere than the single "
                 f"process's (relative difference {(off / norm).item():.1g}): does something else change them?"

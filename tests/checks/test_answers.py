@@ -1,0 +1,41 @@
+"""Wrong answers are rejected, each by the name of its own mistake; right ones pass, whatever their style."""
+
+import pytest
+
+from tests.checks.answers import answers_in
+from utils.checks import ranks
+from utils.checks.exercise import exercises_of, lab_names
+
+WRONG, RIGHT = answers_in("wrong_answers"), answers_in("right_answers")
+
+
+@pytest.fixture(autouse=True)
+def short_deadline(monkeypatch):
+    monkeypatch.setattr(ranks, "DEADLINE", 10.0)
+
+
+@pytest.mark.parametrize("answer", WRONG, ids=str)
+def test_wrong_answer_is_named(answer):
+    verdict = answer.judged()
+    assert verdict.state == "mistake"
+    assert answer.docstring in verdict.message
+    assert "report it" not in verdict.message, "the check itself failed"
+
+
+@pytest.mark.parametrize("answer", RIGHT, ids=str)
+def test_right_answer_passes(answer):
+    assert answer.judged().state == "passed", answer.judged()
+
+
+def test_every_function_has_wrong_answers_and_right_ones_in_several_styles():
+    wrong, right = {answer.exercise_id for answer in WRONG}, {answer.exercise_id for answer in RIGHT}
+    functions = {e.id for lab in lab_names() for e in exercises_of(lab) if e.wants == "function"}
+    assert functions <= wrong
+    assert functions <= right
+    assert all(answer.docstring for answer in WRONG)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("answer", [*WRONG, *RIGHT], ids=str)
+def test_a_verdict_is_the_same_every_time(answer):
+    assert len({repr(answer.judged()) for _ in range(20)}) == 1

@@ -1,0 +1,9 @@
+"""Lets the collective divide."""
+
+import torch.distributed as dist
+
+
+def average_gradients(model):
+    for parameter in model.parameters():
+        if parameter.grad is not None:
+            dist.all_reduce(parameter.grad, op=dist.ReduceOp.AVG)

@@ -1,0 +1,5 @@
+"""nothing happened"""
+
+
+def all_reduce(tensor):
+    return tensor

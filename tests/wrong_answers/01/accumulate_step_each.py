@@ -1,0 +1,9 @@
+"""`optimizer.step()` is called 3 times"""
+
+
+def accumulate(model, optimizer, loss_fn, micro_batches):
+    for inputs, targets in micro_batches:
+        optimizer.zero_grad()
+        loss_fn(model(inputs), targets).backward()
+        average_gradients(model)
+        optimizer.step()

@@ -1,0 +1,8 @@
+"""every rank gets all samples"""
+
+import torch
+
+
+def shard_indices(num_samples, rank, world_size, epoch):
+    order = torch.randperm(num_samples, generator=torch.Generator().manual_seed(epoch))
+    return order.tolist()

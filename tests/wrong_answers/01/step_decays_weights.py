@@ -1,0 +1,16 @@
+"""does something else change them?"""
+
+import torch.distributed as dist
+
+
+def train_step(model, optimizer, loss_fn, inputs, targets):
+    optimizer.zero_grad()
+    loss = loss_fn(model(inputs), targets)
+    loss.backward()
+    average_gradients(model)
+    optimizer.step()
+    for parameter in model.parameters():
+        parameter.detach().mul_(0.999)
+    mean_loss = loss.detach().clone()
+    dist.all_reduce(mean_loss)
+    return mean_loss.item() / dist.get_world_size()
