@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 
@@ -99,7 +100,7 @@ class Board:
         """Move every artist to its place in `scene`."""
         for collection, hatched in ((self._plain, False), (self._hatched, True)):
             boxes = [box for box in scene.boxes if box.hatched is hatched]
-            collection.set_verts([_corners(box) for box in boxes])
+            collection.set_verts(_corners(boxes))
             collection.set_facecolor([box.fill for box in boxes])
             collection.set_edgecolor([box.edge for box in boxes])
         self._lines.set_segments([_shaft(line) for line in scene.lines])
@@ -124,9 +125,10 @@ def _letters(word: Words) -> tuple:
     return placed(word.text, word.x, word.y, word.size, word.bold, word.align, word.rise, word.upright)
 
 
-def _corners(box: Box) -> list[tuple[float, float]]:
-    right, below = box.x + box.width, box.y + box.height
-    return [(box.x, box.y), (right, box.y), (right, below), (box.x, below)]
+def _corners(boxes: list[Box]) -> np.ndarray:
+    """The corners of each box, shape (boxes, 4, 2): matplotlib takes one array faster than many lists."""
+    sides = np.array([(b.x, b.y, b.x + b.width, b.y + b.height) for b in boxes]).reshape(-1, 4)
+    return sides[:, [(0, 1), (2, 1), (2, 3), (0, 3)]]
 
 
 def _shaft(line: Line) -> list[tuple[float, float]]:

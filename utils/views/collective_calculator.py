@@ -49,6 +49,7 @@ class CollectiveCalculator(VBox):
         self._kind = Dropdown(
             options=[(_name(kind), kind) for kind in KINDS],
             description="Collective",
+            tooltip="Which collective",
             layout=Layout(width="260px"),
             style={"description_width": "70px"},
         )
@@ -56,12 +57,14 @@ class CollectiveCalculator(VBox):
             min=FEWEST_RANKS,
             max=MOST_RANKS,
             description="Ranks",
+            tooltip="How many ranks",
             layout=Layout(width="250px"),
             style={"description_width": "50px"},
         )
         self._size = SelectionSlider(
             options=[(format_bytes(size), size) for size in SIZES],
             description="S (size)",
+            tooltip="How many bytes S is",
             layout=Layout(width="310px"),
             style={"description_width": "60px"},
         )
