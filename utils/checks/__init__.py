@@ -28,11 +28,13 @@ def check(exercise_id: str, answer: Any = None) -> Verdict:
     """
     from utils.checks.answers import inspect_answer
     from utils.checks.exercise import find_exercise
+    from utils.checks.ranks import one_thread
 
     exercise = find_exercise(exercise_id)
     try:
         inspect_answer(exercise, answer)
-        verdict = Verdict("passed", exercise.id, f"verified: {exercise.verify(answer)}")
+        with one_thread():
+            verdict = Verdict("passed", exercise.id, f"verified: {exercise.verify(answer)}")
     except NotBegun as reason:
         verdict = Verdict("not begun", exercise.id, str(reason), exercise.hints)
     except Mistake as mistake:

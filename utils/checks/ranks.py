@@ -87,6 +87,19 @@ def run_cases(
     return {name: [seen[name] for seen in per_rank] for name in cases}
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Small sums on one thread in the notebook's process: sooner done on a busy machine, and the same every time."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 class Hang(Mistake):
     """The ranks wait for what can no longer come, or the deadline passed; the text says who waits where."""
 

@@ -13,7 +13,7 @@ from torch.nn.functional import mse_loss
 
 from utils.checks.lab01.cases import cost, on_case
 from utils.checks.lab01.gradients import Gradients, compare, gradients_of
-from utils.checks.lab01.traps import GRADIENT_TRAPS, PLAIN, Trap, joined, shares
+from utils.checks.lab01.traps import GRADIENT_TRAPS, PLAIN, SIZES, Trap, joined, shares
 from utils.checks.ranks import Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
 
@@ -30,9 +30,9 @@ def verify(answer: Any) -> str:
     seen = run_cases(answer, {PLAIN.name: partial(observe, PLAIN)}, 4)[PLAIN.name]
     with on_case(PLAIN.name, seen, first=True):
         judge(PLAIN, seen)
-    for ranks in (2, 3):
-        cases = run_cases(answer, {trap.name: partial(observe, trap) for trap in GRADIENT_TRAPS}, ranks)
-        for trap in GRADIENT_TRAPS:
+    for ranks, traps in ((2, GRADIENT_TRAPS), (3, (PLAIN, SIZES))):
+        cases = run_cases(answer, {trap.name: partial(observe, trap) for trap in traps}, ranks)
+        for trap in traps:
             with on_case(trap.name, cases[trap.name]):
                 judge(trap, cases[trap.name])
     size = sum(p.numel() * p.element_size() for p in PLAIN.build().parameters())

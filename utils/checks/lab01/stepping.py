@@ -11,7 +11,7 @@ from torch.nn.functional import mse_loss
 
 from utils.checks.lab01.cases import on_case
 from utils.checks.lab01.gradients import Suspect, added, compare, scaled
-from utils.checks.lab01.traps import GRADIENT_TRAPS, PLAIN, Trap, shares
+from utils.checks.lab01.traps import GRADIENT_TRAPS, PLAIN, SIZES, Trap, shares
 from utils.checks.lab01.twin import Taken, Twin, Watch, make_optimizer, one_step_each, same_weights
 from utils.checks.ranks import Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
@@ -23,9 +23,9 @@ def verify(answer: Any) -> str:
     seen = run_cases(answer, {PLAIN.name: partial(observe, PLAIN)}, 4)[PLAIN.name]
     with on_case(PLAIN.name, seen, first=True):
         judge(PLAIN, seen)
-    for ranks in (2, 3):
-        cases = run_cases(answer, {trap.name: partial(observe, trap) for trap in GRADIENT_TRAPS}, ranks)
-        for trap in GRADIENT_TRAPS:
+    for ranks, traps in ((2, GRADIENT_TRAPS), (3, (PLAIN, SIZES))):
+        cases = run_cases(answer, {trap.name: partial(observe, trap) for trap in traps}, ranks)
+        for trap in traps:
             with on_case(trap.name, cases[trap.name]):
                 judge(trap, cases[trap.name])
     return (

@@ -1,0 +1,105 @@
+"""Lab 01 as a whole: its cards say what its checks know, and its solution equals one process for twenty steps."""
+
+import re
+from functools import partial
+
+import pytest
+import torch
+
+from utils.checks import check
+from utils.checks.exercise import exercises_of
+from utils.checks.lab01 import script, stepping
+from utils.checks.lab01.torchrun import run_program
+from utils.checks.lab01.traps import GRADIENT_TRAPS
+from utils.checks.ranks import run_cases
+from utils.checks.verdict import Mistake
+from utils.notebooks.answers import load_answers
+from utils.notebooks.files import ROOT, read_notebook, tags_of
+from utils.notebooks.markers import without_solution
+
+SOLUTION = read_notebook(ROOT / "solutions" / "01_plain_data_parallel.ipynb")
+
+
+@pytest.fixture(scope="module")
+def solved():
+    return load_answers("01", "solutions")
+
+
+@pytest.mark.parametrize("exercise", exercises_of("01"), ids=lambda exercise: exercise.id)
+def test_card_stub_and_check_stand_together(exercise):
+    at = next(i for i, cell in enumerate(SOLUTION.cells) if f"answer:{exercise.id}" in tags_of(cell))
+    card, answer, checked = SOLUTION.cells[at - 1 : at + 2]
+    text = " ".join(card.source.split())
+    for hint in exercise.hints:
+        assert hint in text
+    assert f"Difficulty {'●' * exercise.difficulty}{'○' * (5 - exercise.difficulty)} · about {exercise.minutes}" in text
+    assert "Help: <code>" in text and f"`passed · {exercise.id}: verified: " in text
+    assert len(without_solution(answer.source).splitlines()) <= 25
+    assert checked.source == f'check("{exercise.id}", {exercise.name})'
+    expected = re.search(r"Expected: `(passed · .*?) …`", text).group(1)
+    assert expected in str(checked.outputs[0]["data"]["text/plain"])
+
+
+def test_minutes_on_the_cards_are_those_of_the_title():
+    assert f"about {sum(e.minutes for e in exercises_of('01'))} minutes" in SOLUTION.cells[0].source
+
+
+@pytest.mark.parametrize("world_size", [2, 3, 4])
+def test_weights_equal_the_twins_for_twenty_steps(solved, world_size):
+    cases = {trap.name: partial(stepping.observe, trap, steps=20) for trap in GRADIENT_TRAPS}
+    seen = run_cases(solved.train_step, cases, world_size)
+    for trap in GRADIENT_TRAPS:
+        twin = stepping.Twin(trap)
+        for step in range(20):
+            twin.step(stepping.shares(world_size, step))
+        wanted = torch.cat([p.detach().flatten() for p in twin.model.parameters()])
+        for each in seen[trap.name]:
+            got = torch.cat([w.flatten() for w in each.value.weights[-1].values()])
+            assert (got - wanted).norm() <= 1e-6 * wanted.norm(), trap.name
+
+
+def test_script_that_is_no_program():
+    assert check("01.script", 'print(1)\nraise NotImplementedError("your answer here")').state == "not begun"
+    assert check("01.script", "").state == "not begun"
+    assert check("01.script", "x = (").message == "line 1 of the program is not Python: '(' was never closed."
+    assert check("01.script", 3).message == "the answer is the program's text, not the number 3."
+
+
+def test_simulated_script_tells_the_mistakes_apart():
+    outcomes = [script.simulate(), script.simulate(average=False), script.simulate(broadcast=False)]
+    outcomes.append(script.simulate(times=2))
+    weights = torch.stack([outcome.weights["weight"] for outcome in outcomes])
+    assert torch.pdist(weights.flatten(1)).min() > 1e-3
+
+
+SCRIPT_MISTAKES = {
+    "the gradients are summed": ("parameter.grad /= world_size", "pass"),
+    "the gradients are not averaged": ("dist.all_reduce(parameter.grad)\n        parameter.grad /= world_size", "pass"),
+    "the ranks start from different weights": ("dist.broadcast(parameter.detach(), src=0)", "pass"),
+    "all 2 ranks print": ("    if rank == 0:\n        print", "    print"),
+    "not the mean over both ranks": ("    dist.all_reduce(mean_loss)\n", ""),
+    "without storing the weights": ("torch.save(model.state_dict(), sys.argv[1])", "pass"),
+    "is not `model.state_dict()`": ("model.state_dict(), sys", "model.weight.detach(), sys"),
+    "AttributeError: 'Linear' object has no attribute 'stat_dict'": ("model.state_dict()", "model.stat_dict()"),
+    "prints 4 lines": ("    if rank == 0:\n        print", "    if rank == 0 and step:\n        print"),
+    "not those of 5 steps": ("range(5)", "range(4)"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("diagnosis", SCRIPT_MISTAKES)
+def test_wrong_script_is_named(solved, diagnosis):
+    right, wrong = SCRIPT_MISTAKES[diagnosis]
+    assert right in solved.script
+    verdict = check("01.script", solved.script.replace(right, wrong))
+    assert verdict.state == "mistake" and diagnosis in verdict.message
+
+
+@pytest.mark.long
+def test_script_that_hangs_ends_at_the_deadline_and_leaves_no_process(solved, monkeypatch, tmp_path):
+    psutil = pytest.importorskip("psutil")
+    monkeypatch.setattr("utils.checks.lab01.torchrun.DEADLINE", 15.0)
+    with pytest.raises(Mistake, match="not over after 15 s"):
+        run_program("import time\ntime.sleep(1000)\n", tmp_path, 2)
+    left = [p for p in psutil.process_iter(["cmdline"]) if "train.py" in (p.info["cmdline"] or [])]
+    assert left == []
