@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +35,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     refresh.set_defaults(run=_refresh)
 
+    bench = commands.add_parser("bench", help="run benchmarks; each ends with one JSON line per figure")
+    bench.add_argument("names", nargs="*", metavar="NAME", help="default: every file of benchmarks/")
+    bench.set_defaults(run=_bench)
+
     doctor = commands.add_parser("doctor", help="say whether the suite can run on this machine, and what is missing")
     doctor.add_argument("--quiet", action="store_true", help="print only what needs a look")
     doctor.set_defaults(run=_doctor)
@@ -60,6 +65,17 @@ def _refresh(options: argparse.Namespace) -> int:
 
     refresh(options.notebooks)
     return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from utils.notebooks.files import ROOT
+
+    known = sorted(file.stem for file in (ROOT / "benchmarks").glob("*.py") if "__main__" in file.read_text())
+    unknown = [name for name in options.names if name not in known]
+    if unknown:
+        raise NotebookError(f"there is no benchmark {unknown[0]!r}; there are {', '.join(known)}.")
+    codes = [subprocess.call([sys.executable, ROOT / "benchmarks" / f"{name}.py"]) for name in options.names or known]
+    return int(any(codes))
 
 
 def _doctor(options: argparse.Namespace) -> int:
