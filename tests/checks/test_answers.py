@@ -1,5 +1,8 @@
 """Wrong answers are rejected, each by the name of its own mistake; right ones pass, whatever their style."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.checks.answers import answers_in
@@ -35,7 +38,16 @@ def test_every_function_has_wrong_answers_and_right_ones_in_several_styles():
     assert all(answer.docstring for answer in WRONG)
 
 
+@pytest.fixture
+def busy_core():
+    """Another process that keeps one core busy."""
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    yield
+    busy.kill()
+    busy.wait()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("answer", [*WRONG, *RIGHT], ids=str)
-def test_a_verdict_is_the_same_every_time(answer):
+def test_a_verdict_is_the_same_every_time(answer, busy_core):
     assert len({repr(answer.judged()) for _ in range(20)}) == 1
