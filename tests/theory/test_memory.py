@@ -1,0 +1,188 @@
+"""Model states against the ZeRO paper's tables, the recipes against their sources, and what is refused."""
+
+import csv
+import math
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from utils.theory.memory import SHARDED, STRATEGIES, max_parameters, model_states
+from utils.theory.models import PRESETS, Llama
+from utils.theory.recipes import PRECISION_RECIPES, Recipe
+from utils.theory.units import GB, GiB
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def rows(name):
+    with (DATA / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def last_digit(published):
+    """One unit of the last printed digit: the paper rounds some cells and cuts others."""
+    return Fraction(1, 10 ** len(published.partition(".")[2]))
+
+
+@pytest.mark.parametrize("row", rows("zero_table1_memory.csv"), ids=lambda r: f"{r['strategy']}-{r['dp_degree']}")
+def test_table_1_of_the_zero_paper(row):
+    states = model_states(float(row["parameters"]), int(row["dp_degree"]), row["strategy"])
+    published = row["published_GB"]
+    assert abs(Fraction(states.total) / GB - Fraction(published)) <= last_digit(published)
+
+
+@pytest.mark.parametrize(
+    "row", rows("zero_table2_model_size.csv"), ids=lambda r: f"{r['strategy']}-{r['model_parallel']}"
+)
+def test_table_2_of_the_zero_paper(row):
+    """With model parallelism m, a GPU holds one m-th of the model: the paper multiplies its rounded numbers by m."""
+    most = max_parameters(int(row["gpu_memory_GB"]) * GB, int(row["dp_degree"]), row["strategy"])
+    number, unit = row["published_parameters"][:-1], {"B": 10**9, "T": 10**12}[row["published_parameters"][-1]]
+    published = Fraction(number) / int(row["model_parallel"])
+    assert abs(Fraction(most, unit) - published) <= last_digit(number)
+
+
+def test_figure_1_of_the_zero_paper():
+    totals = [model_states(7.5e9, 64, strategy).total / GB for strategy in ("ddp", "zero1", "zero2", "zero3")]
+    assert [round(total, 1) for total in totals] == [120.0, 31.4, 16.6, 1.9]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "total"),
+    [
+        ("zero-paper", 16),
+        ("fp32-gradients", 18),
+        ("deepspeed", 20),
+        ("fp32", 16),
+        ("fsdp2", 16),
+        ("sgd", 8),
+        ("sgd-momentum", 12),
+        ("adam-8bit", 10),
+    ],
+)
+def test_bytes_per_parameter_of_each_recipe(recipe, total):
+    assert PRECISION_RECIPES[recipe].total == total
+    assert model_states(1000, 1, "zero3", recipe=recipe).total == 1000 * total
+    assert PRECISION_RECIPES[recipe].source and PRECISION_RECIPES[recipe].title
+
+
+def test_every_recipe_is_tested():
+    assert len(PRECISION_RECIPES) == 8
+
+
+@pytest.mark.parametrize("recipe", PRECISION_RECIPES)
+def test_shards_sum_to_the_whole(recipe):
+    psi = 1_000_003
+    whole = model_states(psi, 1, "ddp", recipe=recipe)
+    for strategy in STRATEGIES:
+        for n in (1, 2, 3, 8, 64):
+            each = model_states(psi, n, strategy, n if strategy == "hsdp" else None, recipe)
+            for state in ("weights", "gradients", "master_weights", "optimizer"):
+                copies = 1 if state in SHARDED[strategy] else n
+                assert n * getattr(each, state) == pytest.approx(copies * getattr(whole, state), rel=1e-14)
+
+
+def test_strategies_are_ordered_and_more_ranks_never_cost_more():
+    for recipe in PRECISION_RECIPES:
+        for n in (2, 4, 64):
+            totals = [model_states(7e9, n, s, recipe=recipe).total for s in ("ddp", "zero1", "zero2", "zero3")]
+            assert totals == sorted(totals, reverse=True)
+            assert model_states(7e9, 2 * n, "zero3", recipe=recipe).total < totals[-1]
+            assert model_states(7e9, 2 * n, "ddp", recipe=recipe).total == totals[0]
+
+
+def test_hsdp_holds_what_fsdp_holds_in_one_shard_group():
+    assert model_states(70e9, 64, "hsdp", 8) == model_states(70e9, 8, "fsdp")
+    assert model_states(70e9, 64, "hsdp", 64) == model_states(70e9, 64, "fsdp") == model_states(70e9, 64, "zero3")
+    assert model_states(70e9, 64, "hsdp", 1) == model_states(70e9, 64, "ddp")
+
+
+def test_the_buckets_of_ddp_are_one_more_copy_in_the_precision_that_is_communicated():
+    for recipe, copy in (("zero-paper", 2), ("fp32-gradients", 4), ("deepspeed", 2), ("fp32", 4)):
+        with_copy = model_states(1000, 8, "ddp", recipe=recipe, gradient_as_bucket_view=False)
+        assert with_copy.buckets == 1000 * copy
+        assert with_copy.total == model_states(1000, 8, "ddp", recipe=recipe).total + 1000 * copy
+    assert model_states(1000, 8, "zero2", gradient_as_bucket_view=False).buckets == 0
+
+
+def test_eighty_gigabytes():
+    def billions(memory, recipe, **more):
+        return round(max_parameters(memory, 8, "ddp", recipe, **more) / 1e9, 2)
+
+    assert billions(80 * GB, "zero-paper") == 5.0
+    assert billions(80 * GiB, "zero-paper") == 5.37
+    assert (billions(80 * GB, "deepspeed"), billions(80 * GiB, "fp32-gradients")) == (4.0, 4.77)
+    careful = {"reserve": 0.1, "gradient_as_bucket_view": False}
+    assert [billions(80 * GB, r, **careful) for r in ("zero-paper", "fp32-gradients", "deepspeed")] == [4.0, 3.27, 3.27]
+
+
+def test_the_largest_model_is_the_largest():
+    for strategy, n in (("ddp", 8), ("zero1", 7), ("zero3", 48)):
+        for recipe in PRECISION_RECIPES:
+            most = max_parameters(80 * GB, n, strategy, recipe, reserve=0.07)
+            assert model_states(most, n, strategy, recipe=recipe).total <= 0.93 * 80 * GB * (1 + 1e-12)
+            assert model_states(most + 1, n, strategy, recipe=recipe).total > 0.93 * 80 * GB * (1 - 1e-12)
+    assert max_parameters(0, 1, "ddp") == 0
+    assert max_parameters(32 * GB, 64, "hsdp", shard_size=8) == max_parameters(32 * GB, 8, "fsdp")
+
+
+def test_a_recipe_of_your_own():
+    mine = Recipe("half of everything", 1, 1, 0, 2, 1, "here")
+    assert model_states(10, 1, "ddp", recipe=mine).total == 40
+    assert max_parameters(40, 1, "ddp", mine) == 10
+
+
+BAD = [
+    ({"parameters": -1}, r"parameters is -1; .* above 0, such as 7.5e9"),
+    ({"parameters": 0}, "parameters is 0; "),
+    ({"parameters": math.nan}, "parameters is nan; "),
+    ({"parameters": math.inf}, "parameters is inf; "),
+    ({"parameters": "7B"}, "parameters is '7B'; "),
+    ({"parameters": True}, "parameters is True; "),
+    ({"world_size": 0}, "world_size is 0; .* whole number of at least 1"),
+    ({"world_size": 2.5}, "world_size is 2.5; "),
+    ({"strategy": "ZeRO-2"}, "strategy is 'ZeRO-2', which is not known here; did you mean 'zero2'"),
+    ({"strategy": "pipeline"}, "choose one of ddp, zero1, zero2, zero3, fsdp, hsdp"),
+    ({"recipe": "zero_paper"}, "recipe is 'zero_paper', .* did you mean 'zero-paper'"),
+    ({"recipe": None}, "recipe is None, .* choose one of zero-paper"),
+    ({"shard_size": 4}, "shard_size is 4, but zero2 has no shard groups: leave it out, or choose 'hsdp'"),
+    ({"strategy": "hsdp"}, "shard_size is None; hsdp needs the size of its shard groups"),
+    ({"strategy": "hsdp", "shard_size": 3}, "divides world_size = 8"),
+    ({"strategy": "hsdp", "shard_size": 0}, "shard_size is 0; "),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), BAD, ids=[str(change) for change, _ in BAD])
+def test_bad_input_is_refused_in_one_sentence(change, words):
+    arguments = {"parameters": 7e9, "world_size": 8, "strategy": "zero2", **change}
+    with pytest.raises(ValueError, match=words) as error:
+        model_states(**arguments)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("change", [{"memory_bytes": -1}, {"memory_bytes": "80 GB"}, {"reserve": 1}, {"reserve": -0.1}])
+def test_bad_memory_and_reserve_are_refused(change):
+    with pytest.raises(ValueError, match=f"{next(iter(change))} is "):
+        max_parameters(**{"memory_bytes": 80 * GB, "world_size": 8, "strategy": "ddp", **change})
+
+
+def test_a_hundred_thousand_cases_take_two_seconds_at_most():
+    start = time.process_time()
+    for i in range(100_000):
+        model_states(7e9 + i, 64, "hsdp", 8)
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("row", rows("llama_family_parameters.csv"), ids=lambda row: row["model"])
+def test_parameters_follow_from_the_architecture(row):
+    model = PRESETS[row["model"]]
+    assert model.parameters == int(row["parameters"])
+    assert model.parameters_per_layer == int(row["parameters_per_layer"])
+
+
+def test_every_preset_is_tested_and_a_size_that_is_not_listed_follows_the_rule():
+    assert {row["model"] for row in rows("llama_family_parameters.csv")} == set(PRESETS)
+    llama_1_65b = Llama(8192, 80, 64, 64, 128, 22016, 32000)
+    assert llama_1_65b.parameters == 65_285_660_672

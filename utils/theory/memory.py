@@ -1,0 +1,163 @@
+"""Bytes of model states that each GPU holds: weights, gradients, master weights and the optimizer's moments.
+
+Sources of the laws. ZeRO: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
+SC20, arXiv:1910.02054v3, sections 3.1 and 5. FSDP and its hybrid: Zhao et al., "PyTorch FSDP", VLDB 2023,
+arXiv:2304.11277, section 3.2. How many bytes a parameter costs is a convention: `PRECISION_RECIPES` names the common
+ones. Activations, temporary buffers and fragmentation come on top.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from numbers import Integral, Real
+
+from utils.theory.recipes import PRECISION_RECIPES, Recipe
+
+#: By strategy, which states are shared out among the ranks; the others are whole on every rank.
+SHARDED: dict[str, tuple[str, ...]] = {
+    "ddp": (),
+    "zero1": ("master_weights", "optimizer"),
+    "zero2": ("gradients", "master_weights", "optimizer"),
+    "zero3": ("weights", "gradients", "master_weights", "optimizer"),
+    "fsdp": ("weights", "gradients", "master_weights", "optimizer"),
+    "hsdp": ("weights", "gradients", "master_weights", "optimizer"),
+}
+STRATEGIES: tuple[str, ...] = tuple(SHARDED)
+
+
+@dataclass(frozen=True)
+class ModelStates:
+    """Bytes on each GPU.
+
+    optimizer: the optimizer's moments, without the master weights.
+    buckets: DDP's own copy of the gradients; 0 with `gradient_as_bucket_view`, where the gradients lie in the buckets.
+    """
+
+    weights: float
+    gradients: float
+    master_weights: float
+    optimizer: float
+    buckets: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.weights + self.gradients + self.master_weights + self.optimizer + self.buckets
+
+
+def model_states(
+    parameters: float,
+    world_size: int,
+    strategy: str,
+    shard_size: int | None = None,
+    recipe: str | Recipe = "zero-paper",
+    gradient_as_bucket_view: bool = True,
+) -> ModelStates:
+    """Bytes of model states on each GPU, with Psi parameters on N GPUs.
+
+    Under the ZeRO paper's recipe: ddp 16 Psi; zero1 4 Psi + 12 Psi / N; zero2 2 Psi + 14 Psi / N; zero3 and fsdp
+    16 Psi / N; hsdp 16 Psi / G in shard groups of G GPUs. zero3 and fsdp hold the same share; they differ in the recipe
+    that goes with them ("fsdp2" keeps fp32 shards and no 16-bit ones) and in what they gather meanwhile.
+
+    Args:
+        parameters: Psi, in all, above 0.
+        world_size: N, the number of data-parallel GPUs, at least 1.
+        strategy: one of `STRATEGIES`.
+        shard_size: G, for hsdp alone: a divisor of N.
+        recipe: a name in `PRECISION_RECIPES`, or a `Recipe`.
+        gradient_as_bucket_view: DDP's option. False, its default in PyTorch, costs one more copy of the gradients
+            in the precision in which they are communicated. Only ddp has these buckets.
+
+    Sizes are exact shares of the whole; a framework that pads its shards holds a little more.
+    Raises ValueError, in one sentence, naming the value, what is allowed and what to do.
+    """
+    _check_amount("parameters", parameters, "a number of parameters", "such as 7.5e9")
+    cost = _bytes_per_parameter(world_size, strategy, shard_size, recipe, gradient_as_bucket_view)
+    return ModelStates(**{state: per_parameter * parameters / ranks for state, (per_parameter, ranks) in cost.items()})
+
+
+def max_parameters(
+    memory_bytes: float,
+    world_size: int,
+    strategy: str,
+    recipe: str | Recipe = "zero-paper",
+    reserve: float = 0.0,
+    shard_size: int | None = None,
+    gradient_as_bucket_view: bool = True,
+) -> int:
+    """The largest model whose states fit a GPU: floor((1 - reserve) · memory / bytes per parameter).
+
+    memory_bytes: of one GPU, at least 0; 80 * GB and 80 * GiB are 7.4% apart.
+    reserve: the share of the memory kept free for activations, buffers and fragmentation, from 0 to below 1.
+    The other arguments, and errors, are those of `model_states`.
+    """
+    _check_amount("memory_bytes", memory_bytes, "a GPU's memory in bytes", "such as 80 * GB", least=0)
+    if isinstance(reserve, bool) or not isinstance(reserve, Real) or not 0 <= reserve < 1:
+        raise ValueError(f"reserve is {reserve!r}; it is a share of the memory: give a number from 0 to below 1")
+    cost = _bytes_per_parameter(world_size, strategy, shard_size, recipe, gradient_as_bucket_view)
+    each = sum(Fraction(per_parameter) / ranks for per_parameter, ranks in cost.values())
+    # 0.1 is meant as one tenth, which a float is not quite; it would cost one parameter of a million million.
+    free = (1 - Fraction(reserve).limit_denominator(10**9)) * Fraction(memory_bytes)
+    return math.floor(free / each)
+
+
+def _bytes_per_parameter(
+    world_size: int, strategy: str, shard_size: int | None, recipe: str | Recipe, gradient_as_bucket_view: bool
+) -> dict[str, tuple[float, int]]:
+    """By field of `ModelStates`: (bytes per parameter, ranks that share them out), after all arguments were checked."""
+    ranks = _sharing_ranks(world_size, strategy, shard_size)
+    used = recipe if isinstance(recipe, Recipe) else _named_recipe(recipe)
+    sharded = SHARDED[strategy]
+    copied = used.communicated_gradients if strategy == "ddp" and not gradient_as_bucket_view else 0
+    return {
+        "weights": (used.weights, ranks if "weights" in sharded else 1),
+        "gradients": (used.gradients, ranks if "gradients" in sharded else 1),
+        "master_weights": (used.master_weights, ranks if "master_weights" in sharded else 1),
+        "optimizer": (used.optimizer, ranks if "optimizer" in sharded else 1),
+        "buckets": (copied, 1),
+    }
+
+
+def _sharing_ranks(world_size: int, strategy: str, shard_size: int | None) -> int:
+    """Among how many ranks the sharded states are shared out."""
+    if not _is_whole(world_size) or world_size < 1:
+        raise ValueError(f"world_size is {world_size!r}; it is a number of GPUs: give a whole number of at least 1")
+    if not isinstance(strategy, str) or strategy not in SHARDED:
+        raise ValueError(_unknown("strategy", strategy, STRATEGIES))
+    if strategy != "hsdp":
+        if shard_size is not None:
+            raise ValueError(
+                f"shard_size is {shard_size!r}, but {strategy} has no shard groups: leave it out, or choose 'hsdp'"
+            )
+        return world_size
+    if not _is_whole(shard_size) or shard_size < 1 or world_size % shard_size:
+        raise ValueError(
+            f"shard_size is {shard_size!r}; hsdp needs the size of its shard groups: give a whole number of at least 1 "
+            f"that divides world_size = {world_size}"
+        )
+    return shard_size
+
+
+def _named_recipe(name: str) -> Recipe:
+    if not isinstance(name, str) or name not in PRECISION_RECIPES:
+        raise ValueError(_unknown("recipe", name, tuple(PRECISION_RECIPES)))
+    return PRECISION_RECIPES[name]
+
+
+def _check_amount(name: str, value: float, meaning: str, example: str, least: float | None = None) -> None:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not (value > 0 or value == least) or not value < math.inf:
+        bound = "above 0" if least is None else f"of at least {least}"
+        raise ValueError(f"{name} is {value!r}; it is {meaning}: give a finite number {bound}, {example}")
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
+def _unknown(what: str, given: object, known: tuple[str, ...]) -> str:
+    near = get_close_matches(given.lower(), known, n=2, cutoff=0.5) if isinstance(given, str) else []
+    hint = f"did you mean {' or '.join(repr(k) for k in near)}?" if near else f"choose one of {', '.join(known)}"
+    return f"{what} is {given!r}, which is not known here; {hint}"

@@ -1,0 +1,66 @@
+"""How many bytes a parameter costs, by convention: precision of each state, and the optimizer.
+
+Calculators and papers disagree mostly because they count under different ones of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_ZERO = "Rajbhandari et al., ZeRO, arXiv:1910.02054v3, section 3.1"
+_SGD = "PyTorch documentation of torch.optim.SGD"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Bytes per parameter of each state, and where the convention comes from.
+
+    optimizer: the moments alone. communicated_gradients: the precision in which DDP reduces gradients.
+    """
+
+    title: str
+    weights: float
+    gradients: float
+    master_weights: float
+    optimizer: float
+    communicated_gradients: float
+    source: str
+
+    @property
+    def total(self) -> float:
+        """Bytes per parameter on a GPU that holds everything."""
+        return self.weights + self.gradients + self.master_weights + self.optimizer
+
+
+PRECISION_RECIPES: dict[str, Recipe] = {
+    "zero-paper": Recipe("Adam, 16-bit weights and gradients, fp32 master weights", 2, 2, 4, 8, 2, _ZERO),
+    "fp32-gradients": Recipe(
+        "Adam, 16-bit weights, gradients summed in fp32, fp32 master weights",
+        2, 4, 4, 8, 4,
+        "Megatron-LM, docs/user-guide/features/dist_optimizer.md: bf16 parameters, fp32 gradients",
+    ),
+    "deepspeed": Recipe(
+        "Adam, 16-bit weights, gradients in 16 bit and in fp32, fp32 master weights",
+        2, 6, 4, 8, 2,
+        "DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py: estimate_zero2_model_states_mem_needs, since June 2024",
+    ),
+    "fp32": Recipe(
+        "Adam, everything in fp32",
+        4, 4, 0, 8, 4,
+        "huggingface/accelerate, src/accelerate/commands/estimate.py: float32",
+    ),
+    "fsdp2": Recipe(
+        "Adam, fp32 weights that are cast to 16 bit when they are gathered",
+        4, 4, 0, 8, 4,
+        "PyTorch documentation of torch.distributed.fsdp.MixedPrecisionPolicy: the sharded parameters keep their "
+        "precision; what is gathered in 16 bit comes for a while, at 2 bytes per parameter",
+    ),
+    "sgd": Recipe("SGD without momentum, everything in fp32", 4, 4, 0, 0, 4, f"{_SGD}: no state"),
+    "sgd-momentum": Recipe("SGD with momentum, everything in fp32", 4, 4, 0, 4, 4, f"{_SGD}: one momentum_buffer"),
+    "adam-8bit": Recipe(
+        "Adam with 8-bit moments, 16-bit weights and gradients, fp32 master weights",
+        2, 2, 4, 2, 2,
+        f"Dettmers et al., 8-bit Optimizers via Block-wise Quantization, arXiv:2110.02861: two moments of one byte; "
+        f"their scales, 8 bytes for each block of 2048 parameters, are left out. The other states: {_ZERO}",
+    ),
+}  # fmt: skip
