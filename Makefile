@@ -1,6 +1,9 @@
 # make lab · make test · test-browser · test-long · refresh
 PYTHON      ?= python3
 TORCH_INDEX ?=
+LAB_ARGS    ?=
+# JupyterLab refuses to run as root, the only user that many containers have, unless told.
+AS_ROOT     := $(if $(filter 0,$(shell id -u)),--allow-root)
 VENV        := .venv
 BIN         := $(VENV)/bin
 STAMP       := $(VENV)/.installed
@@ -11,6 +14,9 @@ STAMP       := $(VENV)/.installed
 
 # Files in .venv are made once; a change of requirements.txt or pyproject.toml makes pip look again.
 $(STAMP): requirements.txt pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; v = sys.version_info[:2]; \
+	    sys.exit(0 if (3, 11) <= v <= (3, 13) else \
+	    f"this is Python {v[0]}.{v[1]}; the suite needs 3.11 to 3.13: name one, as in make lab PYTHON=python3.13")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(if $(TORCH_INDEX),$(BIN)/python -m pip install --index-url $(TORCH_INDEX) "$$(grep '^torch==' requirements.txt)")
 	$(BIN)/python -m pip install -r requirements.txt
@@ -18,7 +24,7 @@ $(STAMP): requirements.txt pyproject.toml
 
 lab: $(STAMP)
 	$(BIN)/python -m utils doctor --quiet
-	$(BIN)/python -m jupyter lab notebooks/00_ranks_and_collectives.ipynb
+	$(BIN)/python -m jupyter lab $(AS_ROOT) $(LAB_ARGS) notebooks/00_ranks_and_collectives.ipynb
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -m "not long"
