@@ -14,7 +14,8 @@ MAY_IMPORT = {
     "views": {"theory"},
     "checks": {"theory", "runtime"},
 }
-LAZILY = {("runtime/run.py", "views")}  # a run draws itself only when it is shown
+# What a run gave back draws itself, but only when it is shown.
+LAZILY = {("runtime/run.py", "views"), ("runtime/holdings.py", "views")}
 
 
 def imported_rooms(file):

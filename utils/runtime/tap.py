@@ -20,6 +20,7 @@ from torch._C._distributed_c10d import ProcessGroup, Work
 
 from utils.runtime.places import learner_frame
 from utils.runtime.recorder import POINT_TO_POINT, OpenOp, Recorder
+from utils.runtime.storages import note_communicated
 
 KIND_OF = {
     "allreduce_": "all_reduce",
@@ -127,6 +128,7 @@ class Tap:
                 line=learner_frame(sys._getframe(1)),
                 sent_bytes=_sent_to_others(name, args, ranks.index(self._recorder.rank)),
             )
+            note_communicated(args[:2])
             try:
                 out = op.redispatch(keys & _AFTER, *args)
             except BaseException as error:
