@@ -1,0 +1,238 @@
+"""The calculator of lesson 01: model, GPU, precision in; bytes on each GPU and the largest model that fits out.
+
+calculator = MemoryCalculator("Llama-2-7B", memory="80 GB")
+calculator                          # shows itself in a notebook
+calculator.gpus = 64                # what moving the slider does
+calculator.result.states.total      # bytes on each GPU
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from ipywidgets import HTML, Checkbox, Dropdown, HBox, Image, IntSlider, Layout, SelectionSlider, VBox
+
+from utils.theory.memory import ModelStates
+from utils.theory.models import PRESETS
+from utils.theory.recipes import PRECISION_RECIPES
+from utils.theory.units import GB, GiB
+from utils.views.board import Board
+from utils.views.figure import WIDTH, mime_bundle, png_bytes
+from utils.views.memory import HEIGHT, Question, memory_scene, memory_words
+
+OWN = "a number of your own"
+COUNTS = (*(mantissa * 10**power for power in range(8, 12) for mantissa in (1, 1.5, 2, 3, 5, 7)), 10**12)
+MEMORIES: dict[str, int] = {
+    **{f"{size} GB": size * GB for size in (16, 24, 32, 40, 48, 80)},
+    "80 GiB": 80 * GiB,
+    **{f"{size} GB": size * GB for size in (96, 141, 192)},
+}
+GPUS = tuple(2**power for power in range(11))  # 1 to 1024
+MOST_RESERVE = 40  # per cent
+_FAST = 1  # compression while a slider moves
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the calculator shows: bytes on each GPU, the largest number of parameters that fits, and it all in words."""
+
+    question: Question
+    states: ModelStates
+    most_parameters: int
+    words: str
+
+
+class MemoryCalculator(VBox):
+    """Seven controls, a sentence and a picture. One figure is kept; a move redraws it into the same image widget.
+
+    model: a name in `theory.models.PRESETS`, or a number of parameters. memory: a name in `MEMORIES`; GB is 10^9 bytes,
+    GiB is 2^30. recipe: a name in `theory.recipes.PRECISION_RECIPES`. gpus: 1 to 1024. reserve: 0 to 40, per cent of
+    the GPU's memory. bucket_copy: whether DDP keeps gradients in its buckets a second time.
+    A number out of range becomes the nearest that the control offers; an unknown name raises ValueError.
+    """
+
+    def __init__(
+        self,
+        model: str | float = "Llama-2-7B",
+        memory: str = "80 GB",
+        recipe: str = "zero-paper",
+        gpus: int = 8,
+        reserve: float = 0,
+        bucket_copy: bool = False,
+    ) -> None:
+        self._board = Board(HEIGHT, WIDTH)
+        self._model = Dropdown(options=[OWN, *PRESETS], **_named("Model", "Which model", 300, 50))
+        self._count = SelectionSlider(
+            options=[(_short(count), count) for count in COUNTS],
+            **_named("Parameters", "How many parameters, if they are a number of your own", 330, 80),
+        )
+        self._memory = SelectionSlider(
+            options=list(MEMORIES),
+            **_named("GPU memory", "The memory of one GPU: GB is 10^9 bytes, GiB is 2^30", 300, 80),
+        )
+        self._recipe = Dropdown(
+            options=[(f"{each.total:g} B: {each.title}", name) for name, each in PRECISION_RECIPES.items()],
+            **_named("Recipe", "Optimizer and precision: bytes per parameter", 520, 50),
+        )
+        self._gpus = SelectionSlider(options=GPUS, **_named("GPUs", "How many data-parallel GPUs", 250, 45))
+        self._reserve = IntSlider(
+            min=0,
+            max=MOST_RESERVE,
+            step=5,
+            **_named("Kept free (%)", "Per cent of the GPU's memory kept free", 290, 90),
+        )
+        self._bucket_copy = Checkbox(
+            description="DDP keeps its own copy of the gradients",
+            tooltip="DDP's buckets without gradient_as_bucket_view",
+            indent=False,
+            layout=Layout(width="290px"),
+        )
+        self._words = HTML(layout=Layout(width=f"{WIDTH}px", height="72px", overflow="hidden"))
+        self._image = Image(
+            format="png",
+            width=WIDTH,
+            height=HEIGHT,
+            layout=Layout(width=f"{WIDTH}px", height=f"{HEIGHT}px", flex="0 0 auto", object_fit="contain"),
+        )
+        self._controls = (
+            self._model,
+            self._count,
+            self._recipe,
+            self._bucket_copy,
+            self._memory,
+            self._reserve,
+            self._gpus,
+        )
+        controls = HBox(list(self._controls), layout=Layout(flex_flow="row wrap", width=f"{WIDTH}px"))
+        super().__init__([controls, self._words, self._image])
+        self.model, self.memory, self.recipe = model, memory, recipe
+        self.gpus, self.reserve, self.bucket_copy = gpus, reserve, bucket_copy
+        self._count.observe(self._own_number, names="value")
+        for control in self._controls:
+            control.observe(self._redraw, names="value")
+        self._redraw()
+
+    @property
+    def model(self) -> str | float:
+        """The preset's name, or the number of parameters."""
+        return self._count.value if self._model.value == OWN else self._model.value
+
+    @model.setter
+    def model(self, model: str | float) -> None:
+        if isinstance(model, str):
+            _choose(self._model, "model", model, tuple(PRESETS))
+        else:
+            wanted = _number("model", model)
+            self._count.value = min(COUNTS, key=lambda offered: abs(offered - wanted))
+            self._model.value = OWN
+
+    @property
+    def memory(self) -> str:
+        """The memory of one GPU, one of `MEMORIES`."""
+        return self._memory.value
+
+    @memory.setter
+    def memory(self, memory: str) -> None:
+        _choose(self._memory, "memory", memory, tuple(MEMORIES))
+
+    @property
+    def recipe(self) -> str:
+        """Optimizer and precision, one of `PRECISION_RECIPES`."""
+        return self._recipe.value
+
+    @recipe.setter
+    def recipe(self, recipe: str) -> None:
+        _choose(self._recipe, "recipe", recipe, tuple(PRECISION_RECIPES))
+
+    @property
+    def gpus(self) -> int:
+        """The number of data-parallel GPUs, a power of two from 1 to 1024."""
+        return self._gpus.value
+
+    @gpus.setter
+    def gpus(self, gpus: int) -> None:
+        wanted = _number("gpus", gpus)
+        self._gpus.value = min(GPUS, key=lambda offered: abs(offered - wanted))
+
+    @property
+    def reserve(self) -> int:
+        """Per cent of a GPU's memory that is kept free, 0 to 40."""
+        return self._reserve.value
+
+    @reserve.setter
+    def reserve(self, reserve: float) -> None:
+        self._reserve.value = round(min(max(_number("reserve", reserve), 0), MOST_RESERVE))
+
+    @property
+    def bucket_copy(self) -> bool:
+        """Whether DDP's buckets hold the gradients a second time."""
+        return self._bucket_copy.value
+
+    @bucket_copy.setter
+    def bucket_copy(self, bucket_copy: bool) -> None:
+        self._bucket_copy.value = bool(bucket_copy)
+
+    def _own_number(self, _change: Any) -> None:
+        """Moving the slider of parameters leaves the preset."""
+        self._model.value = OWN
+
+    def _redraw(self, _change: Any = None) -> None:
+        name = "" if self._model.value == OWN else self._model.value
+        question = Question(
+            parameters=PRESETS[name].parameters if name else self._count.value,
+            memory=MEMORIES[self.memory],
+            memory_name=self.memory,
+            recipe=self.recipe,
+            world_size=self.gpus,
+            reserve=self.reserve / 100,
+            gradient_as_bucket_view=not self.bucket_copy,
+            name=name,
+        )
+        words = memory_words(question)
+        self.result = Result(question, question.states, question.most_parameters, words)
+        self._board.show(memory_scene(question))
+        with self.hold_sync():
+            self._words.value = f'<div role="status" style="line-height: 1.4">{escape(words)}</div>'
+            self._image.value = png_bytes(self._board.figure, _FAST)
+
+    def image_bytes(self) -> bytes:
+        """The picture as a small PNG."""
+        return png_bytes(self._board.figure)
+
+    def __repr__(self) -> str:
+        return f"Calculator: {self.result.words}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """The live widget where there is a kernel; the picture and its words where there is none."""
+        return {**super()._repr_mimebundle_(**kwargs), **mime_bundle(self.image_bytes(), repr(self))}
+
+
+def _named(label: str, tooltip: str, width: int, label_width: int) -> dict[str, Any]:
+    return {
+        "description": label,
+        "tooltip": tooltip,
+        "layout": Layout(width=f"{width}px"),
+        "style": {"description_width": f"{label_width}px"},
+    }
+
+
+def _short(count: float) -> str:
+    """ "100 M", "7 B", "1 T": millions, billions, trillions."""
+    for letter, unit in (("T", 1e12), ("B", 1e9), ("M", 1e6)):
+        if count >= unit:
+            return f"{count / unit:g} {letter}"
+    return f"{count:g}"
+
+
+def _choose(control: Any, what: str, value: Any, offered: tuple[str, ...]) -> None:
+    if value not in offered:
+        raise ValueError(f"{what} is {value!r}, which is not offered here; choose one of {', '.join(offered)}")
+    control.value = value
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise ValueError(f"{name} is {value!r}; give a number")
+    return value

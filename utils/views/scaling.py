@@ -1,0 +1,126 @@
+"""Throughput and efficiency against the number of ranks: outline predicted, filling measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from utils.views.board import Board, Scene
+from utils.views.figure import WIDTH, Picture
+from utils.views.palette import COMPUTE, FAINT, INK, PAPER, SMALL, TITLE
+
+TOLERANCE = 0.05  # of efficiency: below it, measured and predicted count as equal
+
+_TOP, _BAR, _ROW, _PANEL = 84, 108, 204, 344
+_PANELS = (70, WIDTH - _PANEL - 16)
+
+
+def scaling_picture(
+    predicted: Mapping[str, Sequence[Any]],
+    measured: Mapping[str, Sequence[float]],
+    title: str = "Throughput against the number of ranks",
+) -> Picture:
+    """For each label a row: samples per second on the left, efficiency on the right, a bar for each number of ranks.
+
+    predicted: label -> one `theory.scaling.Scaling` for each number of ranks, the first of them for 1 rank.
+    measured: label -> measured samples per second, in the same order.
+    Efficiencies are of the own kind: measured throughput over N times the measured throughput of 1 rank.
+    Raises ValueError if labels or lengths differ, or if the first is not for 1 rank.
+    """
+    _check(predicted, measured)
+    board = Board(_TOP + _ROW * len(predicted), WIDTH)
+    board.show(scaling_scene(predicted, measured, title))
+    return Picture(board.figure, scaling_words(predicted, measured, title))
+
+
+def scaling_scene(predicted: Mapping[str, Sequence[Any]], measured: Mapping[str, Sequence[float]], title: str) -> Scene:
+    """The scene that `scaling_picture` shows."""
+    scene = Scene()
+    scene.write(_PANELS[0], 18, title, TITLE, align="left", bold=True)
+    scene.box(_PANELS[0], 33, 12, 12, COMPUTE.colour)
+    scene.write(_PANELS[0] + 18, 39, "measured", align="left")
+    scene.box(_PANELS[0] + 96, 33, 12, 12, PAPER, edge=INK)
+    scene.write(_PANELS[0] + 114, 39, "predicted", align="left")
+    scene.line(_PANELS[0] + 192, 39, _PANELS[0] + 212, 39, FAINT, 1.6)
+    scene.write(_PANELS[0] + 218, 39, "N times the throughput of 1 rank", align="left")
+    for row, (label, laws) in enumerate(predicted.items()):
+        top = _TOP + row * _ROW
+        rates = [law.samples_per_second for law in laws]
+        ideal = [law.world_size * rates[0] for law in laws]
+        names = [str(law.world_size) for law in laws]
+        scene.write(_PANELS[0], top, f"{label}: samples per second", align="left", bold=True)
+        _draw_bars(scene, names, rates, list(measured[label]), ideal, _PANELS[0], top + 44, "{:.0f}")
+        scene.write(_PANELS[1], top, f"{label}: efficiency", align="left", bold=True)
+        efficiency = _efficiencies(laws, measured[label])
+        _draw_bars(
+            scene,
+            names,
+            [law.efficiency for law in laws],
+            efficiency,
+            [1.0] * len(laws),
+            _PANELS[1],
+            top + 44,
+            "{:.2f}",
+        )
+    return scene
+
+
+def scaling_words(predicted: Mapping[str, Sequence[Any]], measured: Mapping[str, Sequence[float]], title: str) -> str:
+    """The picture in words: predictions, and whether the measurement agrees within `TOLERANCE` of efficiency."""
+    lines = [f"{title}: efficiency."]
+    for label, laws in predicted.items():
+        for law, found in zip(laws, _efficiencies(laws, measured[label]), strict=True):
+            agrees = abs(found - law.efficiency) <= TOLERANCE
+            what = f"measured the same within {TOLERANCE:g}" if agrees else f"measured {found:.1f}"
+            ranks = "1 rank" if law.world_size == 1 else f"{law.world_size} ranks"
+            lines.append(f"{label}, {ranks}: predicted {law.efficiency:.2f}; {what}.")
+    return "\n".join(lines)
+
+
+def _efficiencies(laws: Sequence[Any], rates: Sequence[float]) -> list[float]:
+    return [rate / (law.world_size * rates[0]) for law, rate in zip(laws, rates, strict=True)]
+
+
+def _draw_bars(
+    scene: Scene,
+    names: list[str],
+    predicted: list[float],
+    measured: list[float],
+    ideal: list[float],
+    left: float,
+    top: float,
+    form: str,
+) -> None:
+    foot, scale = top + _BAR, _BAR / max(*ideal, *measured)
+    pitch = _PANEL / len(names)
+    width = min(0.5 * pitch, 60)
+    for i, name in enumerate(names):
+        x = left + (i + 0.5) * pitch
+        scene.box(x - width / 2, foot - measured[i] * scale, width, measured[i] * scale, COMPUTE.colour)
+        high = foot - predicted[i] * scale
+        for x0, y0, x1, y1 in (
+            (x - width / 2, foot, x - width / 2, high),
+            (x - width / 2, high, x + width / 2, high),
+            (x + width / 2, high, x + width / 2, foot),
+        ):
+            scene.line(x0, y0, x1, y1, INK, 1.4)
+        full = foot - ideal[i] * scale
+        scene.line(x - 0.8 * width, full, x + 0.8 * width, full, FAINT, 1.6)
+        scene.write(x, min(high, full, foot - measured[i] * scale) - 6, form.format(measured[i]), SMALL, rise="bottom")
+        scene.write(x, foot + 12, name, SMALL)
+    scene.line(left, foot, left + _PANEL, foot, INK)
+    scene.write(left - 6, foot + 12, "ranks", SMALL, align="right")
+
+
+def _check(predicted: Mapping[str, Sequence[Any]], measured: Mapping[str, Sequence[float]]) -> None:
+    if not predicted or set(predicted) != set(measured):
+        raise ValueError(
+            f"predicted has {', '.join(predicted) or 'no labels'}, measured has {', '.join(measured) or 'no labels'}: "
+            "give both the same labels, at least one"
+        )
+    for label, laws in predicted.items():
+        if len(laws) != len(measured[label]) or not laws or laws[0].world_size != 1:
+            raise ValueError(
+                f"{label} has {len(laws)} predictions and {len(measured[label])} measurements: give one of each "
+                "for each number of ranks, 1 rank first"
+            )
