@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -36,10 +37,16 @@ Case = Callable[[Any, Mark], Any]
 
 @dataclass(frozen=True)
 class Seen:
-    """What one rank did in one case: what the case returned, and the operations it issued, each after which mark."""
+    """What one rank did in one case.
+
+    value    what the case returned
+    issued   the operations, each with the mark after which it was issued
+    unwaited operations that were still under way at the next mark: nobody waited for them
+    """
 
     value: Any
     issued: tuple[tuple[str, Op], ...]
+    unwaited: tuple[Op, ...] = ()
 
     @property
     def ops(self) -> tuple[Op, ...]:
@@ -135,25 +142,40 @@ def _in_rank(rank: int, answer: Any, cases: tuple[tuple[str, Case], ...]) -> tup
         except BaseException as error:
             error.add_note(_CASE + name)
             raise
+    marks(_CASE)
     return values, marks.labels, marks.group
 
 
 _CASE = "case: "
+_SLACK = 0.05  # seconds by which the note of a completion may come later than the completion
+STAGGER = 0.2  # seconds
+
+
+def hold_back(rank: int) -> None:
+    """Let that rank come late, so that what another issues and does not wait for cannot be over when it goes on."""
+    import torch.distributed as dist
+
+    if dist.get_rank() == rank:
+        time.sleep(STAGGER)
 
 
 def _split(values: dict[str, Any], labels: list[str], group: str, ops: tuple[Op, ...]) -> dict[str, Seen]:
     """Attribute each operation to the case, and within it to the mark, after which it was issued."""
-    issued: dict[str, list[tuple[str, Op]]] = {name: [] for name in values}
+    issued: dict[str, list[tuple[str, Op]]] = {name: [] for name in (*values, "")}
+    unwaited: dict[str, list[Op]] = {name: [] for name in issued}
     waiting = iter(labels)
-    case, label = "", ""
+    case, label, since = "", "", []
     for op in ops:
         if op.group == group:
-            label = next(waiting)
+            latest = op.issued_at + _SLACK
+            unwaited[case] += [each for each in since if each.completed_at is None or each.completed_at > latest]
+            label, since = next(waiting), []
             if label.startswith(_CASE):
                 case, label = label.removeprefix(_CASE), ""
-        elif case:
+        else:
             issued[case].append((label, op))
-    return {name: Seen(value, tuple(issued[name])) for name, value in values.items()}
+            since.append(op)
+    return {name: Seen(value, tuple(issued[name]), tuple(unwaited[name])) for name, value in values.items()}
 
 
 def _told(error: RankFailed, world_size: int, several: bool) -> Exception:

@@ -14,7 +14,7 @@ from torch.nn.functional import mse_loss
 from utils.checks.lab01.cases import cost, on_case
 from utils.checks.lab01.gradients import Gradients, compare, gradients_of
 from utils.checks.lab01.traps import GRADIENT_TRAPS, PLAIN, SIZES, Trap, joined, shares
-from utils.checks.ranks import Mark, Seen, run_cases
+from utils.checks.ranks import Mark, Seen, hold_back, run_cases
 from utils.checks.verdict import Mistake
 
 
@@ -27,7 +27,7 @@ class After:
 
 
 def verify(answer: Any) -> str:
-    seen = run_cases(answer, {PLAIN.name: partial(observe, PLAIN)}, 4)[PLAIN.name]
+    seen = run_cases(answer, {PLAIN.name: partial(observe, PLAIN, held_back=True)}, 4)[PLAIN.name]
     with on_case(PLAIN.name, seen, first=True):
         judge(PLAIN, seen)
     for ranks, traps in ((2, GRADIENT_TRAPS), (3, (PLAIN, SIZES))):
@@ -42,13 +42,16 @@ def verify(answer: Any) -> str:
     )
 
 
-def observe(trap: Trap, answer: Any, mark: Mark) -> After:
-    """In a rank: backward on its own share, then the answer."""
+def observe(trap: Trap, answer: Any, mark: Mark, held_back: bool = False) -> After:
+    """In a rank: backward on its own share, then the answer; with one rank held back on request."""
     model = trap.build()
     backward(model, *shares(dist.get_world_size())[dist.get_rank()])
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    if held_back:
+        hold_back(dist.get_world_size() - 1)
     answer(model)
-    changed = tuple(name for name, p in model.named_parameters() if not p.detach().equal(before[name]))
+    mark("returned")
+    changed = tuple(n for n, p in model.named_parameters() if n not in before or not p.detach().equal(before[n]))
     return After(gradients_of(model), changed)
 
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from utils.checks.lab01.cases import cost, on_case
 from utils.checks.lab01.traps import BUFFERS, FROZEN, PLAIN, SIZES, TIED, Trap
-from utils.checks.ranks import Mark, Seen, run_cases
+from utils.checks.ranks import Mark, Seen, hold_back, run_cases
 from utils.checks.verdict import Mistake
 
 TRAPS = (TIED, FROZEN, BUFFERS, SIZES)
@@ -68,7 +68,10 @@ def observe(trap: Trap, answer: Any, mark: Mark) -> After:
     before = _copy(model)
     parameters = dict(model.named_parameters(remove_duplicate=False))
     trainable = {name: p.requires_grad for name, p in parameters.items()}
+    if trap == PLAIN:
+        hold_back(0)
     answer(model)
+    mark("returned")
     now = dict(model.named_parameters(remove_duplicate=False))
     return After(
         before,
@@ -86,7 +89,10 @@ def judge(seen: Sequence[Seen]) -> None:
     wanted = after[0].before
     _whole(after, wanted)
     for rank, each in enumerate(after):
-        wrong = [name for name in wanted if name not in each.state or not each.state[name].equal(wanted[name])]
+        gone = [name for name in wanted if name not in each.state]
+        if gone:
+            raise Mistake(f"`{gone[0]}` is gone from the model on rank {rank}.")
+        wrong = [name for name in wanted if not each.state[name].equal(wanted[name])]
         if wrong:
             _some(rank, each, wrong)
         if each.replaced:

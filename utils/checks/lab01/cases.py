@@ -13,14 +13,27 @@ from utils.checks.verdict import Mistake
 def on_case(name: str, seen: Sequence[Seen] | None = None, first: bool = False) -> Iterator[None]:
     """Put "on a model with tied weights, 3 ranks: " in front of a diagnosis; nothing on the `first` case.
 
-    Where the ranks issued different collectives, that is the diagnosis: everything else follows from it.
+    Where nobody waited for a collective, or the ranks issued different ones, that is the diagnosis: everything else
+    follows from it.
     """
     try:
         yield
     except Mistake as mistake:
-        reason = order_mismatch(seen or []) or str(mistake)
+        reason = not_waited(seen or []) or order_mismatch(seen or []) or str(mistake)
         place = f"on {name}, {len(seen)} ranks: " if seen else f"on {name}: "
         raise Mistake(reason if first else place + reason) from None
+
+
+def not_waited(seen: Sequence[Seen]) -> str | None:
+    """A collective that was issued and never waited for; None if there is none."""
+    for each in seen:
+        for op in each.unwaited:
+            line = f" (line {op.line.line}: `{op.line.text}`)" if op.line else ""
+            return (
+                f"nobody waits for {op.kind}{line}: with `async_op=True` it returns at once, and its tensor must not "
+                "be touched before `.wait()` of what it returned."
+            )
+    return None
 
 
 def order_mismatch(seen: Sequence[Seen]) -> str | None:
