@@ -176,10 +176,11 @@ def test_holdings_print_draw_and_travel():
     assert repr(held).splitlines()[0] == "weights          2,000 B"
     assert repr(held).splitlines()[-1] == "total           12,016 B"
     html = held._repr_html_()
-    assert "<td>8,000 B</td><td>7.81 KiB</td>" in html and "allocated" not in html
-    on_gpu = Holdings(weights=2000, on_gpu=2000, allocated=2048)
-    assert repr(on_gpu).splitlines()[-1] == "on the GPU 2,000 B; torch.cuda.memory_allocated says 2,048 B"
-    assert "memory_allocated says 2,048 B" in on_gpu._repr_html_()
+    assert "<td>8,000 B</td><td>7.81 KiB</td>" in html
+    assert held.allocator == "no GPU here, so no allocator to compare with"
+    on_gpu = Holdings(weights=2000, gradients=2000, moments=8000, other=16, on_gpu=2000, allocated=2048)
+    assert on_gpu.allocator == "on the GPU 2,000 B by the ledger; torch.cuda.memory_allocated says 2,048 B"
+    assert (repr(on_gpu), on_gpu._repr_html_()) == (repr(held), html)  # a notebook prints the same everywhere
 
 
 def test_without_a_gpu_there_is_no_allocator_to_ask():

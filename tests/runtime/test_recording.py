@@ -135,6 +135,9 @@ def test_mismatch_is_caught_for_every_group_on_its_own():
 
 @pytest.mark.parametrize("kind", ["gather", "scatter", "reduce", "all_to_all", "all_gather", "objects"])
 def test_forms_with_lists_pass_through_unharmed(kind):
+    if kind == "all_to_all" and torch.__version__.startswith("2.11"):
+        pytest.skip("gloo of torch 2.11 has no all-to-all of lists")
+
     def talk(rank):
         x, n = torch.full((2,), float(rank)), 3
         out = [torch.zeros(2) for _ in range(n)]
