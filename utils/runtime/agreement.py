@@ -34,18 +34,19 @@ class IssueTables:
         table = self._table(group, ranks)
         mine = (sequence, KINDS.index(kind), total_bytes if kind in _SAME_SIZE else 0, root)
         me = _offset(ranks.index(self._rank), sequence)
-        for field in (1, 2, 3, 0):  # the sequence last: an entry counts once it is whole
+        table[me] = 0  # what stood here is void; an entry counts once its sequence is there, which comes last
+        for field in (1, 2, 3, 0):
             table[me + field] = mine[field]
         for position, other in enumerate(ranks):
             at = _offset(position, sequence)
-            if table[at] == sequence:
-                theirs = tuple(table[at : at + _FIELDS])
-                if theirs != mine:
-                    raise RanksDisagree(
-                        f"rank {self._rank} issues {_story(mine)} as collective #{sequence} of its group, where rank "
-                        f"{other} issued {_story(theirs)}. All ranks of a group must issue the same collectives in "
-                        "the same order."
-                    )
+            theirs = tuple(table[at : at + _FIELDS])
+            # Compared only if it is of this collective, and still was after it was read.
+            if theirs[0] == sequence == table[at] and theirs != mine:
+                raise RanksDisagree(
+                    f"rank {self._rank} issues {_story(mine)} as collective #{sequence} of its group, where rank "
+                    f"{other} issued {_story(theirs)}. All ranks of a group must issue the same collectives in "
+                    "the same order."
+                )
 
     def _table(self, group: str, ranks: tuple[int, ...]) -> memoryview:
         key = (group, ranks)
