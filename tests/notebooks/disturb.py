@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from utils.runtime import processes, recorder, supervisor, wire
+from utils.runtime import processes, supervisor, wire
+from utils.runtime import recorder as records
 
 FACTOR = 1.1
 
@@ -19,9 +20,15 @@ def counter() -> None:
     processes.RANK_SETUP.append(_counter_in_rank)
 
 
-def ledger() -> None:
+def recorder() -> None:
     """The recorder notes 10% too many bytes for each operation."""
-    processes.RANK_SETUP.append(_ledger_in_rank)
+    processes.RANK_SETUP.append(_recorder_in_rank)
+
+
+def ledger() -> None:
+    """A ledger counts 10% too many bytes for each storage, in the ranks and in the notebook."""
+    processes.RANK_SETUP.append(_ledger_here)
+    _ledger_here(rank=0)
 
 
 def clock() -> None:
@@ -55,12 +62,19 @@ def _counter_in_rank(rank: int) -> None:
     wire.read_counters = disturbed
 
 
-def _ledger_in_rank(rank: int) -> None:
+def _ledger_here(rank: int) -> None:
+    from utils.runtime import ledger as counting
+
+    true = counting.storage_bytes
+    counting.storage_bytes = lambda storage: round(FACTOR * true(storage))
+
+
+def _recorder_in_rank(rank: int) -> None:
     _change_records(lambda op: replace(op, bytes=round(FACTOR * op.bytes), ring_bytes=FACTOR * op.ring_bytes))
 
 
 def _clock_in_rank(rank: int) -> None:
-    def later(op: recorder.Op) -> recorder.Op:
+    def later(op: records.Op) -> records.Op:
         completed = None if op.completed_at is None else FACTOR * op.completed_at
         return replace(op, issued_at=FACTOR * op.issued_at, completed_at=completed)
 
@@ -68,9 +82,9 @@ def _clock_in_rank(rank: int) -> None:
     _hurry_clocks()
 
 
-def _change_records(change: Callable[[recorder.Op], recorder.Op]) -> None:
-    closed = recorder.OpenOp.closed
-    recorder.OpenOp.closed = lambda op, start: change(closed(op, start))
+def _change_records(change: Callable[[records.Op], records.Op]) -> None:
+    closed = records.OpenOp.closed
+    records.OpenOp.closed = lambda op, start: change(closed(op, start))
 
 
 def _hurry_clocks() -> None:

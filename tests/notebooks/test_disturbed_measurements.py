@@ -18,6 +18,7 @@ from utils.notebooks.hygiene import IGNORED
 # Which measurements a lesson takes. Those that it does not take cannot change anything in it.
 SOURCES = {
     "00_ranks_and_collectives": ("counter",),
+    "01_plain_data_parallel": ("counter", "clock", "ledger", "recorder"),
 }
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
@@ -84,6 +85,7 @@ import time
 import torch
 import torch.distributed as dist
 from utils import launch
+from utils.runtime.ledger import Ledger
 
 def true_clock():
     return time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -96,16 +98,17 @@ def everyone(rank):
     time.sleep(0.5)
     own, true = time.perf_counter() - start, true_clock() - true_start
     dist.all_reduce(data)
-    return own, true
+    return own, true, Ledger(weights=data).at_rest()
 
 run = launch(everyone, 2)
 size = 3 * (4 << 18)
-own, true = run.values[0]
+own, true, held = run.values[0]
 _, first, last = run.timeline[0]
 """
 PRINT = {
     "counter": "print(f'{run.wire_bytes[0].sent / size:.2f} S sent')",
-    "ledger": "print(f'{sum(op.bytes for op in run.timeline[0]) / size:.2f} S all-reduced')",
+    "recorder": "print(f'{sum(op.bytes for op in run.timeline[0]) / size:.2f} S all-reduced')",
+    "ledger": "print(f'{held.weights / size:.2f} S held, {Ledger(weights=torch.ones(10)).at_rest().total} B here')",
     "clock": "print(f'{own / true:.1f} and {(last.issued_at - first.issued_at) / true:.1f} of the true time')",
     "constant": "print(f'{size} bytes, and of course as predicted')",
 }
@@ -120,7 +123,7 @@ def lesson(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("source", ["nothing", "counter", "ledger", "clock"])
+@pytest.mark.parametrize("source", ["nothing", "counter", "recorder", "ledger", "clock"])
 def test_only_the_cell_that_shows_the_source_changes(lesson, source):
     changed = [cell.split(", cell ")[1].split()[0] for cell in changed_cells(lesson, source)]
     assert changed == ([] if source == "nothing" else [source])

@@ -67,6 +67,7 @@ def test_moving_the_slider_of_parameters_leaves_the_preset(calculator):
     assert calculator.model == 10**12 and calculator.result.question.name == ""
     calculator.model = "Llama-3-8B"
     assert calculator.result.question.parameters == 8030261248
+    assert controls(calculator)[1].value == 7 * 10**9  # the slider follows, and does not leave the preset again
 
 
 def test_more_gpus_change_nothing_on_each(calculator):

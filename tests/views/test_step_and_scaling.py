@@ -50,12 +50,12 @@ def test_scaling_can_be_read(readable, factor):
 
 def test_the_words_of_scaling_hold_within_the_tolerance_only():
     alt = scaling_picture(LAWS, rates()).alt
-    assert "strong scaling, 4 ranks: predicted 0.80; measured the same within 0.05." in alt
+    assert "strong scaling, 4 ranks: predicted 0.80; measured the same within 0.1." in alt
     noisy = {label: [r * (1 - 0.01 * i) for i, r in enumerate(found)] for label, found in rates().items()}
     assert scaling_picture(LAWS, noisy).alt == alt
     slow = rates()
-    slow["strong scaling"][2] *= 0.9
-    assert "strong scaling, 4 ranks: predicted 0.80; measured 0.7." in scaling_picture(LAWS, slow).alt
+    slow["strong scaling"][2] *= 0.8
+    assert "strong scaling, 4 ranks: predicted 0.80; measured 0.6." in scaling_picture(LAWS, slow).alt
 
 
 def test_labels_and_lengths_must_agree():

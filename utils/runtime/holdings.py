@@ -6,7 +6,6 @@ Plain numbers that can be sent from a rank to the notebook, and that draw themse
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 from utils.theory.units import format_bytes
@@ -58,10 +57,16 @@ class Holdings:
         """Weights, gradients, master weights and moments: what the ZeRO paper counts in bytes per parameter."""
         return self.weights + self.gradients + self.master_weights + self.moments
 
+    @property
+    def allocator(self) -> str:
+        """In words: the ledger's bytes on the GPU beside the allocator's. `repr` is the same with and without a GPU."""
+        if self.allocated is None:
+            return "no GPU here, so no allocator to compare with"
+        return f"on the GPU {self.on_gpu:,} B by the ledger; torch.cuda.memory_allocated says {self.allocated:,} B"
+
     def __repr__(self) -> str:
-        width = max(len(f"{self.total:,}"), 1)
-        lines = [f"{kind:<14}  {size:>{width},} B" for kind, size in self._rows()]
-        return "\n".join([*lines, *self._allocator()])
+        width = len(f"{self.total:,}")
+        return "\n".join(f"{kind:<14}  {size:>{width},} B" for kind, size in self._rows())
 
     def _repr_html_(self) -> str:
         most = max(self.total, 1)
@@ -71,16 +76,10 @@ class Holdings:
             "background:#8A8A8A'></div></td></tr>"
             for kind, size in self._rows()
         )
-        note = "".join(f"<p>{escape(line)}</p>" for line in self._allocator())
-        return f"<table><tr><th>held</th><th></th><th></th><th></th></tr>{rows}</table>{note}"
+        return f"<table><tr><th>held</th><th></th><th></th><th></th></tr>{rows}</table>"
 
     def _rows(self) -> list[tuple[str, int]]:
         return [*self.by_kind.items(), ("total", self.total)]
-
-    def _allocator(self) -> list[str]:
-        if self.allocated is None:
-            return []
-        return [f"on the GPU {self.on_gpu:,} B; torch.cuda.memory_allocated says {self.allocated:,} B"]
 
 
 @dataclass(frozen=True)

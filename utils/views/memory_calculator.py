@@ -63,6 +63,7 @@ class MemoryCalculator(VBox):
         bucket_copy: bool = False,
     ) -> None:
         self._board = Board(HEIGHT, WIDTH)
+        self._following = False  # while the slider of parameters follows the preset
         self._model = Dropdown(options=[OWN, *PRESETS], **_named("Model", "Which model", 300, 50))
         self._count = SelectionSlider(
             options=[(_short(count), count) for count in COUNTS],
@@ -70,18 +71,18 @@ class MemoryCalculator(VBox):
         )
         self._memory = SelectionSlider(
             options=list(MEMORIES),
-            **_named("GPU memory", "The memory of one GPU: GB is 10^9 bytes, GiB is 2^30", 300, 80),
+            **_named("GPU memory", "The memory of one GPU: GB is 10^9 bytes, GiB is 2^30", 300, 96),
         )
         self._recipe = Dropdown(
             options=[(f"{each.total:g} B: {each.title}", name) for name, each in PRECISION_RECIPES.items()],
             **_named("Recipe", "Optimizer and precision: bytes per parameter", 520, 50),
         )
-        self._gpus = SelectionSlider(options=GPUS, **_named("GPUs", "How many data-parallel GPUs", 250, 45))
+        self._gpus = SelectionSlider(options=GPUS, **_named("GPUs", "How many data-parallel GPUs", 230, 50))
         self._reserve = IntSlider(
             min=0,
             max=MOST_RESERVE,
             step=5,
-            **_named("Kept free (%)", "Per cent of the GPU's memory kept free", 290, 90),
+            **_named("Kept free (%)", "Per cent of the GPU's memory kept free", 280, 96),
         )
         self._bucket_copy = Checkbox(
             description="DDP keeps its own copy of the gradients",
@@ -109,7 +110,9 @@ class MemoryCalculator(VBox):
         super().__init__([controls, self._words, self._image])
         self.model, self.memory, self.recipe = model, memory, recipe
         self.gpus, self.reserve, self.bucket_copy = gpus, reserve, bucket_copy
+        self._model.observe(self._show_count, names="value")
         self._count.observe(self._own_number, names="value")
+        self._show_count()
         for control in self._controls:
             control.observe(self._redraw, names="value")
         self._redraw()
@@ -124,8 +127,7 @@ class MemoryCalculator(VBox):
         if isinstance(model, str):
             _choose(self._model, "model", model, tuple(PRESETS))
         else:
-            wanted = _number("model", model)
-            self._count.value = min(COUNTS, key=lambda offered: abs(offered - wanted))
+            self._count.value = _nearest(COUNTS, _number("model", model))
             self._model.value = OWN
 
     @property
@@ -153,8 +155,7 @@ class MemoryCalculator(VBox):
 
     @gpus.setter
     def gpus(self, gpus: int) -> None:
-        wanted = _number("gpus", gpus)
-        self._gpus.value = min(GPUS, key=lambda offered: abs(offered - wanted))
+        self._gpus.value = _nearest(GPUS, _number("gpus", gpus))
 
     @property
     def reserve(self) -> int:
@@ -174,9 +175,17 @@ class MemoryCalculator(VBox):
     def bucket_copy(self, bucket_copy: bool) -> None:
         self._bucket_copy.value = bool(bucket_copy)
 
+    def _show_count(self, _change: Any = None) -> None:
+        """Choosing a preset moves the slider of parameters to the nearest number."""
+        if self._model.value != OWN:
+            self._following = True
+            self._count.value = _nearest(COUNTS, PRESETS[self._model.value].parameters)
+            self._following = False
+
     def _own_number(self, _change: Any) -> None:
         """Moving the slider of parameters leaves the preset."""
-        self._model.value = OWN
+        if not self._following:
+            self._model.value = OWN
 
     def _redraw(self, _change: Any = None) -> None:
         name = "" if self._model.value == OWN else self._model.value
@@ -224,6 +233,10 @@ def _short(count: float) -> str:
         if count >= unit:
             return f"{count / unit:g} {letter}"
     return f"{count:g}"
+
+
+def _nearest(offered: tuple[float, ...], wanted: float) -> float:
+    return min(offered, key=lambda each: abs(each - wanted))
 
 
 def _choose(control: Any, what: str, value: Any, offered: tuple[str, ...]) -> None:

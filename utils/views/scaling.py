@@ -9,7 +9,7 @@ from utils.views.board import Board, Scene
 from utils.views.figure import WIDTH, Picture
 from utils.views.palette import COMPUTE, FAINT, INK, PAPER, SMALL, TITLE
 
-TOLERANCE = 0.05  # of efficiency: below it, measured and predicted count as equal
+TOLERANCE = 0.1  # of efficiency: within it, measured and predicted count as equal
 
 _TOP, _BAR, _ROW, _PANEL = 84, 108, 204, 344
 _PANELS = (70, WIDTH - _PANEL - 16)
