@@ -64,9 +64,14 @@ def test_text_reads_on_every_colour():
     def luminance(colour):
         return linear(colour) @ (0.2126, 0.7152, 0.0722)
 
-    for colour in [style.colour for style in MEANINGS] + [rank_colour(rank) for rank in range(8)]:
-        low, high = sorted((luminance(ink_on(colour)), luminance(colour)))
-        assert (high + 0.05) / (low + 0.05) >= 3, f"{ink_on(colour)} on {colour}"
+    def contrast(one, other):
+        low, high = sorted((luminance(one), luminance(other)))
+        return (high + 0.05) / (low + 0.05)
+
+    for colour in [style.colour for style in MEANINGS]:
+        assert contrast(ink_on(colour), colour) >= 3, f"{ink_on(colour)} on {colour}"
+    for colour in [rank_colour(rank) for rank in range(16)]:
+        assert contrast(INK, colour) >= 4.5 and ink_on(colour) == INK, f"numbers on {colour}"
     assert ink_on("#FFFFFF") == INK and ink_on("#000000") == PAPER
 
 

@@ -52,9 +52,9 @@ _RANKS = ("#77AADD", "#EE8866", "#EEDD88", "#44BB99", "#FFAABB", "#AAAA00", "#99
 
 
 def rank_colour(rank: int) -> str:
-    """The pale colour of a rank; 8 to 15 have those of 0 to 7, darkened. Write its number too."""
+    """The pale colour of a rank; 8 to 15 have those of 0 to 7, paler still. Write its number too."""
     colour = _RANKS[rank % len(_RANKS)]
-    return colour if rank // len(_RANKS) % 2 == 0 else _darkened(colour)
+    return colour if rank // len(_RANKS) % 2 == 0 else paler(colour)
 
 
 def ink_on(colour: str) -> str:
@@ -62,8 +62,9 @@ def ink_on(colour: str) -> str:
     return INK if _luminance(colour) > 0.2 else PAPER
 
 
-def _darkened(colour: str) -> str:
-    return "#" + "".join(f"{round(0.72 * channel):02X}" for channel in _channels(colour))
+def paler(colour: str, share: float = 0.5) -> str:
+    """`share` of `colour`, the rest white."""
+    return "#" + "".join(f"{round(255 - share * (255 - channel)):02X}" for channel in _channels(colour))
 
 
 def _luminance(colour: str) -> float:
