@@ -48,9 +48,30 @@ def finished(lesson):
 def test_pictures_have_their_words_before_anything_is_run(lesson):
     """A notebook from elsewhere is not trusted: what it shows must be allowed all the same."""
     page, _ = lesson
-    for words in ("broadcast on 4 ranks", "all_reduce on 4 ranks", "Calculator: all_reduce on 4 ranks"):
+    for words, height in (
+        ("broadcast on 4 ranks", 284),
+        ("all_reduce on 4 ranks", 284),
+        ("all_reduce on 4 ranks.* S = 32 MiB", 442),
+        ("Calculator: all_reduce on 4 ranks", 442),
+    ):
         picture = page.get_by_role("img", name=re.compile(f"^{words}")).first
-        assert picture.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [840, 442]
+        assert picture.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [840, height]
+
+
+def test_nothing_tells_the_cost_before_the_guess(lesson):
+    """The learner commits to a number first; pictures, tables and text above must not give it away."""
+    page, _ = lesson
+    above = page.evaluate(
+        """() => {
+            const cells = [...document.querySelectorAll('.jp-Notebook .jp-Cell')];
+            const guess = cells.findIndex(cell => cell.textContent.includes('Before you read on, commit to a number'));
+            const images = cells.slice(0, guess).flatMap(cell => [...cell.querySelectorAll('img')]);
+            return [cells.slice(0, guess).map(cell => cell.textContent), images.map(image => image.alt)].flat();
+        }"""
+    )
+    assert sum("Who sends to whom" in text for text in above) == 5
+    told = [text for text in above if re.search(r"\b\d(\.\d+)? S\b|N \u2212 1|Sent:|along each arrow:", text)]
+    assert told == []
 
 
 def test_it_runs_from_top_to_bottom(finished):

@@ -7,6 +7,7 @@ import pytest
 from ipywidgets import Dropdown, IntSlider, SelectionSlider
 from traitlets import TraitError
 
+from utils.notebooks.files import ROOT, read_notebook
 from utils.theory.traffic import collective_bytes
 from utils.theory.units import GiB, KiB, MiB
 from utils.views.collective_calculator import SIZES, CollectiveCalculator
@@ -49,6 +50,20 @@ def test_the_result_is_the_laws(calculator):
             busiest = max(max(rank.sent, rank.received) for rank in calculator.result.traffic)
             assert busiest == collective_bytes(kind, 64 * MiB, ranks)
             assert calculator.result.words in calculator._words.value
+
+
+def test_the_answers_that_the_lesson_folds_away_are_the_laws():
+    cells = {cell.id: cell.source for cell in read_notebook(ROOT / "notebooks/00_ranks_and_collectives.ipynb").cells}
+    _, _, answers = cells["00-calculator"].partition("<summary>Answers</summary>")
+
+    def MiB_on(ranks):
+        return f"{collective_bytes('all_reduce', 64 * MiB, ranks) / MiB:.0f} MiB"
+
+    assert f"From {MiB_on(8)} to {MiB_on(16)}: by 8 MiB" in answers
+    on_two = {kind: collective_bytes(kind, 1, 2) for kind in ("all_reduce", "broadcast", "send")}
+    assert set(on_two.values()) == {1.0} and "1.00 S in an all-reduce, a broadcast and a message" in answers
+    assert {collective_bytes(kind, 1, 2) for kind in ("all_gather", "reduce_scatter")} == {0.5} and "0.50 S" in answers
+    assert f"{collective_bytes('scatter', 1, 4, rank=0):.2f} S. The others send nothing" in answers
 
 
 def test_every_control_has_a_label_and_a_fixed_width(calculator):
