@@ -73,6 +73,21 @@ def test_bad_answers_are_refused_in_one_sentence(bad):
     assert "\n" not in str(refusal.value)
 
 
+def test_a_size_in_place_of_its_multiple_is_told_so():
+    guess = prediction("How many?", 1.5 * 33_554_432, unit="S")
+    for text in (repr(guess), repr(guess.compare(1.5)), guess.compare(1.5)._repr_html_()):
+        assert "give the factor alone, such as 1.5" in text and "%" not in text
+    assert "factor alone" not in repr(prediction("How many?", 50_331_648, unit="B").compare(1.5))
+    assert "factor alone" not in table(1.8, 1.5)
+
+
+@pytest.mark.parametrize(("bad", "kind"), [("1.5", "TypeError"), (math.nan, "ValueError")])
+def test_a_notebook_shows_the_sentence_alone(bad, kind):
+    with pytest.raises((TypeError, ValueError)) as refusal:
+        prediction("How many?", bad)
+    assert refusal.value._render_traceback_() == [f"{kind}: {refusal.value}"]
+
+
 @pytest.mark.parametrize("digits", [-1, 2.5, True, "2"])
 def test_bad_digits(digits):
     with pytest.raises(ValueError, match="digits is a whole number"):

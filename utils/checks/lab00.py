@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -11,8 +12,9 @@ import torch
 import torch.distributed as dist
 
 from utils.checks.exercise import Exercise
-from utils.checks.ranks import Mark, Seen, run_cases
+from utils.checks.ranks import Mark, Seen, on_a_copy, run_cases
 from utils.checks.verdict import Mistake
+from utils.theory.traffic import gloo_bytes
 
 LENGTH = 12 * 1024  # numbers in the tensor: divisible by 2, 3 and 4 ranks
 
@@ -38,15 +40,33 @@ def observe(answer: Any, mark: Mark) -> After:
 
 
 def verify(answer: Any) -> str:
-    costs = []
+    runs = {}
     for ranks in (4, 2, 3):
-        seen = run_cases(answer, {"sum": observe}, ranks)["sum"]
         try:
-            judge(seen)
+            runs[ranks] = run_cases(answer, {"sum": observe}, ranks)["sum"]
+            judge(runs[ranks])
         except Mistake as mistake:
-            raise Mistake(str(mistake) if ranks == 4 else f"on {ranks} ranks: {mistake}") from None
-        costs.append((ranks, max(each.ring_bytes for each in seen) / (4 * LENGTH)))
-    return f"the sum stands on every rank, in place, on 2, 3 and 4 ranks. {_cost(sorted(costs))}"
+            text = _sizes(str(mistake)) or str(mistake)
+            right = " It is right on 4 ranks: use `dist.get_world_size()` where a number of ranks is needed."
+            raise Mistake(text if ranks == 4 else f"on {ranks} ranks: {text}{right}") from None
+    return f"the sum stands on every rank, in place, on 2, 3 and 4 ranks. {_cost(dict(sorted(runs.items())))}"
+
+
+def _sizes(message: str) -> str | None:
+    """What gloo's check of a collective's sizes means; None for any other message."""
+    line = re.search(r"\(line .*\)", message)
+    if "outputShape" not in message and "invalid tensor size" not in message:
+        return None
+    which = f" {line.group()}" if line else ""
+    if "all_gather" in which:
+        return (
+            f"the sizes do not fit{which}: in `all_gather_single(output, input)` the output holds all ranks' inputs, "
+            "N times the elements of one. The output comes first."
+        )
+    return (
+        f"the sizes do not fit{which}: in `reduce_scatter_single(output, input)` the output needs 1/N of the input's "
+        "elements. The output comes first."
+    )
 
 
 def judge(seen: Sequence[Seen]) -> None:
@@ -63,7 +83,10 @@ def judge(seen: Sequence[Seen]) -> None:
     if _equal(tensors, own):
         if all(each.returned is not None and each.returned.equal(total) for each in after):
             raise Mistake("the sum is returned, but the tensor still holds each rank's own numbers: write into it.")
-        raise Mistake("nothing happened: every rank's tensor still holds its own numbers.")
+        raise Mistake(
+            on_a_copy(seen, "tensor", "tensor.copy_(out)")
+            or "nothing happened: every rank's tensor still holds its own numbers."
+        )
     if all(tensor.shape == total.shape and tensor.allclose(total / ranks) for tensor in tensors):
         raise Mistake(f"the numbers are averaged, not summed: every one is {ranks}.0 times too small.")
     if _equal(tensors, [ranks * mine for mine in own]):
@@ -97,13 +120,40 @@ def _judge_rank_0(tensor: torch.Tensor, own: Sequence[torch.Tensor], total: torc
     )
 
 
-def _cost(costs: Sequence[tuple[int, float]]) -> str:
+def _cost(runs: Mapping[int, Sequence[Seen]]) -> str:
     """The most that a rank sends, beside the ring's 2(N-1)/N S; computed from what was issued."""
-    text = ", ".join(f"{share:.2f} S on {ranks}" for ranks, share in costs)
-    ring = ", ".join(f"{2 * (ranks - 1) / ranks:.2f}" for ranks, _ in costs)
-    as_ring = all(share <= 1.01 * 2 * (ranks - 1) / ranks for ranks, share in costs)
+    shares = {ranks: max(each.ring_bytes for each in seen) / (4 * LENGTH) for ranks, seen in runs.items()}
+    needed = {ranks: 2 * (ranks - 1) / ranks for ranks in runs}
+    as_ring = all(share <= 1.01 * needed[ranks] for ranks, share in shares.items())
+    ring = ", ".join(f"{share:.2f}" for share in needed.values())
     verdict = "which is the ring's cost" if as_ring else f"where the ring needs {ring} S"
-    return f"By the rules of what it issued, a rank sends {text} ranks, {verdict}."
+    text = f"By the ring's rules a rank sends {_listed(shares)} ranks, {verdict}"
+    if not any(op.kind == "reduce_scatter" for seen in runs.values() for each in seen for op in each.ops):
+        return f"{text}."
+    on_gloo = {
+        ranks: max(_gloo_bytes(each, rank) for rank, each in enumerate(seen)) / (4 * LENGTH)
+        for ranks, seen in runs.items()
+    }
+    return (
+        f"{text}; on gloo the counters say {_listed(on_gloo)} ranks, because its reduce-scatter is itself an "
+        "all-reduce."
+    )
+
+
+def _listed(shares: Mapping[int, float]) -> str:
+    return ", ".join(f"{share:.2f} S on {ranks}" for ranks, share in shares.items())
+
+
+def _gloo_bytes(seen: Seen, rank: int) -> float:
+    """Bytes that this rank sends on gloo for what it issued (computed, not measured)."""
+    total = 0.0
+    for op in seen.ops:
+        if op.kind in ("send", "recv", "all_to_all"):
+            total += op.ring_bytes
+        else:
+            root = 0 if op.peer is None else op.ranks.index(op.peer)
+            total += gloo_bytes(op.kind, op.bytes, len(op.ranks), op.ranks.index(rank), root)
+    return total
 
 
 def _equal(tensors: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor]) -> bool:

@@ -23,9 +23,28 @@ from typing import Any
 
 from utils.checks.drawing import BAD, GOOD, MIDDLING, NEUTRAL, html_table, text_table
 
+class _OneSentence:
+    """An error that a notebook shows as its sentence alone."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__mro__[2].__name__}: {self}"]
+
+
+class NotANumber(_OneSentence, TypeError):
+    """Something that is not one number stands where one belongs."""
+
+
+class NotUsable(_OneSentence, ValueError):
+    """The number is not finite, or out of range."""
+
+
 HEADER = ("", "predicted", "measured", "difference", "")
 NO_PREDICTION = "no prediction"
 NOT_MEASURABLE = "not measurable here"
+
+FACTORS = ("S",)  # units that stand for a size, of which the answer is a multiple
+ABSURD = 1e4  # no law here gives such a multiple: the size itself has been multiplied in
+_FACTOR_ALONE = "the unit {unit} is the size already: give the factor alone, such as 1.5"
 
 
 @dataclass(frozen=True)
@@ -59,18 +78,25 @@ class Row:
             return ""
         if self.difference is None:
             return "more than 30 % off: the measurement is 0"
+        if self.absurd:
+            return _FACTOR_ALONE.format(unit=self.unit)
         off = abs(self.difference)
         return "within 10 %" if off < 0.1 else "10 to 30 % off" if off <= 0.3 else "more than 30 % off"
 
     @property
+    def absurd(self) -> bool:
+        """True if the prediction can only be a size, where a multiple of one is asked for."""
+        return self.unit in FACTORS and self.predicted is not None and abs(self.predicted) > ABSURD
+
+    @property
     def colour(self) -> str:
-        return {"w": GOOD, "1": MIDDLING, "m": BAD, "": NEUTRAL}[self.band[:1]]
+        return {"w": GOOD, "1": MIDDLING, "m": BAD, "t": BAD, "": NEUTRAL}[self.band[:1]]
 
     def cells(self) -> tuple[str, ...]:
         """Label, predicted, measured, difference, band."""
         predicted = NO_PREDICTION if self.predicted is None else _shown(self.predicted, self.digits, self.unit)
         measured = NOT_MEASURABLE if self.rounded is None else _shown(self.rounded, self.digits, self.unit)
-        if self.predicted is None or self.rounded is None:
+        if self.predicted is None or self.rounded is None or self.absurd:
             difference = ""
         elif self.difference is None:
             difference = _signed(_shown(self.predicted - self.rounded, self.digits, self.unit))
@@ -127,7 +153,10 @@ class Prediction:
     def _state(self) -> str:
         if self.answer is None:
             return f"{NO_PREDICTION} yet: write a number{f' of {self.unit}' if self.unit else ''} in place of None"
-        return f"your prediction: {_plain(self.answer)}{f' {self.unit}' if self.unit else ''}"
+        state = f"your prediction: {_plain(self.answer)}{f' {self.unit}' if self.unit else ''}"
+        if Row("", self.answer, None, self.unit).absurd:
+            state += f" ({_FACTOR_ALONE.format(unit=self.unit)})"
+        return state
 
 
 def prediction(question: str, answer: Any = None, unit: str = "") -> Prediction:
@@ -136,9 +165,9 @@ def prediction(question: str, answer: Any = None, unit: str = "") -> Prediction:
     Raises TypeError for text, truth values and the like, ValueError for NaN and infinity, in one sentence.
     """
     if not isinstance(question, str):
-        raise TypeError(f"prediction: the question comes first and is text, not {_named(question)}.")
+        raise NotANumber(f"prediction: the question comes first and is text, not {_named(question)}.")
     if not isinstance(unit, str):
-        raise TypeError(f"prediction: the unit is text such as 'S' or 'ms', not {_named(unit)}.")
+        raise NotANumber(f"prediction: the unit is text such as 'S' or 'ms', not {_named(unit)}.")
     return Prediction(question, number(None if answer is ... else answer, "a prediction"), unit)
 
 
@@ -164,21 +193,21 @@ def number(value: Any, what: str) -> float | None:
         try:
             value = value.item()
         except (ValueError, RuntimeError):
-            raise TypeError(f"{what} is one number, not {_named(value)} of several elements.") from None
+            raise NotANumber(f"{what} is one number, not {_named(value)} of several elements.") from None
     if isinstance(value, bool) or not hasattr(value, "__float__"):
-        raise TypeError(f"{what} is a number such as 1.5, not {_named(value)}.")
+        raise NotANumber(f"{what} is a number such as 1.5, not {_named(value)}.")
     try:
         as_float = float(value)
     except OverflowError:
         as_float = math.inf
     if not math.isfinite(as_float):
-        raise ValueError(f"{what} is a finite number such as 1.5, not {as_float}.")
+        raise NotUsable(f"{what} is a finite number such as 1.5, not {as_float}.")
     return as_float
 
 
 def _check_digits(digits: Any) -> None:
     if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 12:
-        raise ValueError(f"digits is a whole number from 0 to 12, not {digits!r}.")
+        raise NotUsable(f"digits is a whole number from 0 to 12, not {digits!r}.")
 
 
 def _named(value: Any) -> str:

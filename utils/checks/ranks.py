@@ -94,6 +94,14 @@ def run_cases(
     return {name: [seen[name] for seen in per_rank] for name in cases}
 
 
+def on_a_copy(seen: list[Seen] | tuple[Seen, ...], name: str, remedy: str) -> str | None:
+    """Where nothing changed: which collectives ran all the same, so on a copy; None if none did."""
+    kinds = list(dict.fromkeys(op.kind for each in seen for op in each.ops if op.kind != "barrier"))
+    if not kinds:
+        return None
+    return f"{' and '.join(kinds)} ran, but on a copy: `{name} = …` only renames. Write into it, as in `{remedy}`."
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Small sums on one thread in the notebook's process: sooner done on a busy machine, and the same every time."""
@@ -232,6 +240,10 @@ def _sentence(report: str) -> str:
     return "; ".join(line.strip().rstrip(":") for line in report.splitlines() if line.strip()) + "."
 
 
+# What gloo writes, with the time of day, beside the exception of which the verdict speaks.
+_CHECK_FAILED = re.compile(r"\[rank \d+\] \[rank\d+\]:\[F\d{4} .*Check failed: ")
+
+
 @contextmanager
 def _few_lines() -> Iterator[None]:
     """Pass on the first lines that the ranks printed, and say how many more there were."""
@@ -240,7 +252,7 @@ def _few_lines() -> Iterator[None]:
         with redirect_stdout(printed):
             yield
     finally:
-        lines = printed.getvalue().splitlines()
+        lines = [line for line in printed.getvalue().splitlines() if not _CHECK_FAILED.match(line)]
         for line in lines[:LINES_SHOWN]:
             sys.stdout.write(line[:200] + "\n")
         if len(lines) > LINES_SHOWN:
