@@ -24,7 +24,7 @@ $(STAMP): requirements.txt pyproject.toml
 
 lab: $(STAMP)
 	$(BIN)/python -m utils doctor --quiet
-	$(BIN)/python -m jupyter lab $(AS_ROOT) $(LAB_ARGS) notebooks/00_ranks_and_collectives.ipynb
+	$(BIN)/python -m jupyter lab --ServerApp.root_dir="$(CURDIR)" $(AS_ROOT) $(LAB_ARGS) notebooks/00_ranks_and_collectives.ipynb
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -m "not long"

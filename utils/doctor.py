@@ -73,10 +73,15 @@ def torch(installed: str | None = None) -> Finding:
     try:
         installed = installed or metadata.version("torch")
     except metadata.PackageNotFoundError:
-        return Finding("torch", "not installed", "Run `pip install -r requirements.txt`.", fatal=True)
+        return Finding(
+            "torch", "not installed", f"Run `{sys.executable} -m pip install -r requirements.txt`.", fatal=True
+        )
     if _version(installed) < TORCHES[0]:
         return Finding(
-            "torch", installed, f"Install one of {_range(*TORCHES)}: `pip install torch==2.13.0`.", fatal=True
+            "torch",
+            installed,
+            f"Install one of {_range(*TORCHES)}: `{sys.executable} -m pip install torch==2.13.0`.",
+            fatal=True,
         )
     if _version(installed) > TORCHES[1]:
         return Finding("torch", installed, f"The suite is tested with {_range(*TORCHES)}.")
@@ -92,13 +97,20 @@ def ours(folder: Path = ROOT / "notebooks") -> Finding:
         return Finding("package utils", "this suite's")
     reason = answer.stderr.strip().splitlines()[-1]
     if "No module named 'suite_check'" in reason:
-        return Finding("package utils", "not installed", "Run `pip install -e .` in the repository.", fatal=True)
+        return Finding(
+            "package utils",
+            "not installed",
+            f"Run `{sys.executable} -m pip install -e .` in the repository.",
+            fatal=True,
+        )
     return Finding("package utils", "another one", reason.removeprefix("ImportError: "), fatal=True)
 
 
 def kernel() -> Finding:
     """Whether notebooks start this very Python: kernel `python3` may have been registered from another environment."""
-    absent = Finding("kernel python3", "not found", "Run `pip install -r requirements.txt`.", fatal=True)
+    absent = Finding(
+        "kernel python3", "not found", f"Run `{sys.executable} -m pip install -r requirements.txt`.", fatal=True
+    )
     try:
         from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
     except ModuleNotFoundError:

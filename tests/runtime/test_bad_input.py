@@ -27,7 +27,7 @@ def rank_only(rank):
         (None, {}, "world_size is None"),
         (2, {"backend": "mpi"}, "backend is 'mpi'; it can be 'auto', 'gloo', 'nccl'"),
         (2, {"backend": None}, "backend is None"),
-        (2, {"timeout": 0}, "timeout is 0; it must be a finite number of seconds above 0"),
+        (2, {"timeout": 0}, "timeout is 0; it must be above 0 and at most 604,800 seconds"),
         (2, {"timeout": float("nan")}, "timeout is nan"),
         (2, {"timeout": "30"}, "timeout is '30'; it must be a number of seconds"),
         (2, {"start": "fork"}, "start is 'fork'; it can be 'auto', 'forkserver', 'spawn'"),

@@ -9,8 +9,12 @@ from __future__ import annotations
 import mmap
 import os
 from hashlib import sha1
+from typing import TYPE_CHECKING
 
 from utils.theory.traffic import KINDS
+
+if TYPE_CHECKING:
+    from utils.runtime.recorder import Group
 
 SLOTS = 1024  # collectives that a rank may be ahead of another before old entries are written over
 _FIELDS = 4  # sequence, kind, bytes, root
@@ -25,34 +29,35 @@ class RanksDisagree(RuntimeError):
 class IssueTables:
     """One table for each group that this rank belongs to."""
 
-    def __init__(self, folder: str, rank: int) -> None:
-        self._folder, self._rank = folder, rank
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
         self._tables: dict[tuple[str, tuple[int, ...]], memoryview] = {}
 
-    def agree(self, kind: str, total_bytes: int, ranks: tuple[int, ...], group: str, sequence: int, root: int) -> None:
+    def agree(self, kind: str, total_bytes: int, group: Group, sequence: int, root: int) -> None:
         """Enter a collective. Raises RanksDisagree if another rank's entry with this number is a different one."""
-        table = self._table(group, ranks)
+        table = self._table(group)
         mine = (sequence, KINDS.index(kind), total_bytes if kind in _SAME_SIZE else 0, root)
-        me = _offset(ranks.index(self._rank), sequence)
+        me = _offset(group.me, sequence)
         table[me] = 0  # what stood here is void; an entry counts once its sequence is there, which comes last
         for field in (1, 2, 3, 0):
             table[me + field] = mine[field]
-        for position, other in enumerate(ranks):
+        for position, other in enumerate(group.ranks):
             at = _offset(position, sequence)
             theirs = tuple(table[at : at + _FIELDS])
             # Compared only if it is of this collective, and still was after it was read.
             if theirs[0] == sequence == table[at] and theirs != mine:
+                issuing = group.ranks[group.me]
                 raise RanksDisagree(
-                    f"rank {self._rank} issues {_story(mine)} as collective #{sequence} of its group, where rank "
+                    f"rank {issuing} issues {_story(mine)} as collective #{sequence} of its group, where rank "
                     f"{other} issued {_story(theirs)}. All ranks of a group must issue the same collectives in "
                     "the same order."
                 )
 
-    def _table(self, group: str, ranks: tuple[int, ...]) -> memoryview:
-        key = (group, ranks)
+    def _table(self, group: Group) -> memoryview:
+        key = (group.name, group.ranks)
         if key not in self._tables:
             name = sha1(repr(key).encode(), usedforsecurity=False).hexdigest()
-            size = 8 * _FIELDS * SLOTS * len(ranks)
+            size = 8 * _FIELDS * SLOTS * len(group.ranks)
             file = os.open(os.path.join(self._folder, f"issued.{name}"), os.O_RDWR | os.O_CREAT, 0o600)
             if os.fstat(file).st_size < size:
                 os.ftruncate(file, size)

@@ -62,16 +62,18 @@ class Failure:
     frames: tuple[Frame, ...]
     inside: Frame | None
     full_text: str
+    reasons: tuple[str, ...] = ()  # notes, members of a group, causes: a line each
 
     @property
     def first_line(self) -> str:
         """The message's first line, without the rest that some of torch's errors carry."""
-        return self.message.strip().split("\n")[0]
+        return self.message.strip().split("\n")[0][:300]
 
     @property
     def is_echo(self) -> bool:
         """True for the errors that a rank sees only because another one left."""
-        return any(sign in self.message for sign in _ECHOES)
+        return self.inside is not None and self.kind in _ECHO_KINDS and any(sign in self.message for sign in _ECHOES)
 
 
+_ECHO_KINDS = ("RuntimeError", "DistBackendError", "DistNetworkError")
 _ECHOES = ("Connection closed by peer", "Connection reset by peer", "Read error", "Broken pipe", "Socket closed")

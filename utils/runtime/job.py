@@ -36,7 +36,8 @@ class Place:
     issued: dict[str, int]  # operations issued, by channel
     pending: tuple[PendingOp, ...]
     frame: Frame | None
-    blocked: bool = False  # the function's thread is seen to wait, not to compute
+    blocked: bool = False  # the function's thread is seen to wait for an operation, and no other thread runs
+    cpu_seconds: float = 0.0  # that the function's thread has used so far
 
 
 @dataclass(frozen=True)

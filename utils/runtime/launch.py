@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import numbers
 import os
 import pickle
 import sys
@@ -20,6 +20,7 @@ from utils.runtime.run import Run, Timeline
 from utils.runtime.supervisor import Supervisor
 
 MAX_RANKS = 64
+LONGEST_RUN = 7 * 24 * 3600  # seconds
 _GROUP_TIMEOUT_BEYOND = 30.0  # seconds: the group's own timeout comes later, so that our report comes first
 
 
@@ -42,6 +43,7 @@ def launch(
     RanksHang. Whatever happens, no process of the run is left.
     """
     _refuse_bad_arguments(fn, world_size, timeout)
+    world_size = int(world_size)
     chosen = choose_backend(backend, world_size)
     method = processes.choose_start_method(start)
     call = ship.pack_call(fn, args)
@@ -63,9 +65,23 @@ def launch(
             processes.release(ranks)
             printed = read_printed(folder, world_size)
             show_printed(printed)
-    if method == "spawn":
-        processes.keep_ready(world_size)
-    return _run(chosen, [pickle.loads(v) for v in values], printed, supervisor.seconds, accounts)
+            if method == "spawn":
+                processes.keep_ready(world_size)
+    return _run(
+        chosen, [_opened(rank, value) for rank, value in enumerate(values)], printed, supervisor.seconds, accounts
+    )
+
+
+def _opened(rank: int, value: bytes) -> Any:
+    """A rank's result as an object of the notebook's."""
+    try:
+        return pickle.loads(value)
+    except Exception as error:
+        reason = str(error).split("\n")[0]
+        raise LaunchError(
+            f"what rank {rank} returned cannot be opened outside the rank ({type(error).__name__}: {reason}). "
+            "Return plain data and tensors, of a model its state_dict."
+        ) from None
 
 
 def _run(backend: str, values: list[Any], printed: list[str], seconds: float, accounts: list[Account]) -> Run:
@@ -98,10 +114,17 @@ def _job(
         group_timeout=timeout + _GROUP_TIMEOUT_BEYOND,
         threads=max(1, _cores() // world_size),
         environment=dict(os.environ),
-        working_directory=os.getcwd(),
+        working_directory=_working_directory(),
         path=tuple(sys.path),
         suite=str(processes.SUITE),
     )
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # it was removed under the notebook
+        return ""
 
 
 def _cores() -> int:
@@ -112,14 +135,14 @@ def _cores() -> int:
 def _refuse_bad_arguments(fn: Any, world_size: Any, timeout: Any) -> None:
     if not callable(fn):
         raise TypeError(f"launch runs a function, not {fn!r}: pass the function itself, as in launch(train, 4).")
-    if isinstance(world_size, bool) or not isinstance(world_size, int):
+    if isinstance(world_size, bool) or not isinstance(world_size, numbers.Integral):
         raise TypeError(f"world_size is {world_size!r}; it must be a whole number of ranks from 1 to {MAX_RANKS}.")
     if not 1 <= world_size <= MAX_RANKS:
         raise ValueError(f"world_size is {world_size}; it must be from 1 to {MAX_RANKS} ranks.")
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+    if isinstance(timeout, bool) or not isinstance(timeout, numbers.Real):
         raise TypeError(f"timeout is {timeout!r}; it must be a number of seconds above 0.")
-    if not (timeout > 0 and math.isfinite(timeout)):
-        raise ValueError(f"timeout is {timeout}; it must be a finite number of seconds above 0.")
+    if not 0 < timeout <= LONGEST_RUN:
+        raise ValueError(f"timeout is {timeout}; it must be above 0 and at most {LONGEST_RUN:,} seconds (a week).")
     if os.environ.get(IN_RANK):
         raise LaunchError(
             "launch was called inside a rank, where it would start ranks of ranks: call it from the notebook."

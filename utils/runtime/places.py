@@ -74,3 +74,30 @@ def line_label(frame: Frame) -> str:
     """`line 7 of train (Cell In[5]): dist.all_reduce(g)`."""
     text = f": {frame.text}" if frame.text else ""
     return f"line {frame.line} of {frame.function} ({file_label(frame.file)}){text}"
+
+
+def text_of(error: BaseException) -> str:
+    """`str(error)`, also for an exception whose own text cannot be made."""
+    try:
+        return str(error)
+    except Exception as second:
+        return f"(its text cannot be made: {type(second).__name__})"
+
+
+def reasons_of(error: BaseException) -> tuple[str, ...]:
+    """What led to an exception, a line each: its notes, the members of a group, the exceptions that it came from."""
+    lines = [str(note) for note in getattr(error, "__notes__", ())]
+    lines += [_one_line(member) for member in getattr(error, "exceptions", ()) if isinstance(member, BaseException)]
+    seen = {id(error)}
+    while len(lines) < 10:
+        cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        if cause is None or id(cause) in seen:
+            break
+        lines.append(f"caused by {_one_line(cause)}" if error.__cause__ else f"while handling {_one_line(cause)}")
+        seen.add(id(cause))
+        error = cause
+    return tuple(line[:300] for line in lines)
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {text_of(error).strip().splitlines()[0] if text_of(error).strip() else ''}"

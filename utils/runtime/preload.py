@@ -5,6 +5,8 @@ call import lazily: 1 to 2.5 s in every rank otherwise. None of these may start 
 with threads can hang.
 """
 
+import atexit
+
 import cloudpickle  # noqa: F401
 import torch
 import torch._dynamo
@@ -17,4 +19,7 @@ import torch.distributed.optim
 import torch.distributed.tensor
 import torch.nn.parallel  # noqa: F401
 
-import utils.runtime.rank  # noqa: F401
+from utils.runtime.leaving import leave_at_once
+
+# The fork server ends when the notebook's kernel does, and its ranks with it: at once, not after seconds.
+atexit.register(leave_at_once)

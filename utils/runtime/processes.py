@@ -11,10 +11,13 @@ import multiprocessing
 import os
 import pickle
 import sys
+import tempfile
 import threading
+import time
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -23,8 +26,10 @@ from typing import Any
 import psutil
 import torch.multiprocessing
 
+from utils.runtime.errors import LaunchError
+from utils.runtime.interrupts import uninterrupted
 from utils.runtime.job import Setup
-from utils.runtime.rank import rank_main
+from utils.runtime.rank import IN_RANK, rank_main
 
 START_METHODS = ("auto", "forkserver", "spawn")
 SUITE = Path(__file__).resolve().parents[1]  # this `utils` package
@@ -45,20 +50,51 @@ class RankProcess:
         with contextlib.suppress(OSError):
             self.pipe.send_bytes(pickle.dumps(what))
 
+    def descendants(self) -> list[psutil.Process]:
+        """What the process has started and is still there: data loaders' workers, programs."""
+        try:
+            return psutil.Process(self.process.pid).children(recursive=True) if _has_children(self.process.pid) else []
+        except (psutil.Error, OSError):
+            return []
+
     def end(self) -> None:
-        """Kill it and what it started (data loaders' workers, say), if it is still there, and close the pipe."""
-        with contextlib.suppress(OSError, ValueError, psutil.Error):
+        """Kill it and what it started, if it is still there, and close the pipe."""
+        with contextlib.suppress(OSError, ValueError):
             if self.process.is_alive():
-                children = psutil.Process(self.process.pid).children(recursive=True)
+                started = self.descendants()
                 self.process.kill()
-                for child in children:
-                    child.kill()
+                kill(started)
         self.pipe.close()
+
+
+def kill(processes: list[psutil.Process]) -> None:
+    """Kill those that are still there."""
+    for each in processes:
+        with contextlib.suppress(psutil.Error):
+            each.kill()
+
+
+def kill_orphans(folder: str) -> None:
+    """Kill programs that a rank of the run started before it died. They carry the run's folder in their environment."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.environ().get(IN_RANK) == folder:
+                process.kill()
+
+
+def _has_children(pid: int) -> bool:
+    """Quick where the kernel lists them (Linux); True where one must look."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+        return any(Path(f"/proc/{pid}/task/{thread}/children").read_text() for thread in threads)
+    except OSError:
+        return True
 
 
 _living: set[RankProcess] = set()
 _idle: list[RankProcess] = []
-_lock = threading.Lock()
+_lock = threading.Lock()  # guards _idle
+_starting = threading.Lock()  # one start at a time: it changes the environment and `__main__` for a moment
 
 
 def choose_start_method(start: str) -> str:
@@ -105,24 +141,36 @@ def release(processes: list[RankProcess]) -> None:
         _living.discard(each)
 
 
-def warm_up() -> None:
-    """Start the fork server, so that it imports torch while the notebook does other things."""
-    if choose_start_method("auto") == "forkserver":
-        _ensure_fork_server()
-
-
 def _start(count: int, method: str) -> list[RankProcess]:
+    """Start processes. A fork server that is just dying is noticed by the failure, and started again."""
     if count < 1:
         return []
+    for _ in range(3):
+        try:
+            with _starting, uninterrupted(), _without_main():
+                return _start_once(count, method)
+        except (EOFError, ConnectionError):
+            time.sleep(0.3)
+        except OSError as error:
+            if "AF_UNIX" in str(error):
+                folder = tempfile.gettempdir()
+                raise LaunchError(
+                    f"the path of the temporary folder, {folder}, is too long for a socket: set TMPDIR to a shorter "
+                    "one and restart the kernel."
+                ) from None
+            raise
+    raise LaunchError("the fork server ends as soon as it starts: run `python -m utils doctor`, or use start='spawn'.")
+
+
+def _start_once(count: int, method: str) -> list[RankProcess]:
     if method == "forkserver":
         _ensure_fork_server()
     ours, theirs = zip(*(multiprocessing.Pipe() for _ in range(count)), strict=True)
     try:
-        with _without_main():
-            context = torch.multiprocessing.start_processes(
-                rank_main, (list(theirs),), nprocs=count, join=False, start_method=method
-            )
-    except BaseException:  # also an interrupt: a process without a pipe leaves by itself
+        context = torch.multiprocessing.start_processes(
+            rank_main, (list(theirs),), nprocs=count, join=False, start_method=method
+        )
+    except BaseException:  # a process without a pipe leaves by itself
         for pipe in ours:
             pipe.close()
         raise
@@ -136,8 +184,6 @@ def _start(count: int, method: str) -> list[RankProcess]:
 
 def _ensure_fork_server() -> None:
     """Start the fork server if it does not run, with this suite on its path and not whatever lies in the folder."""
-    from multiprocessing import forkserver
-
     forkserver.set_forkserver_preload(["utils.runtime.preload"])
     before = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYTHONSAFEPATH")}
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(SUITE.parent), before["PYTHONPATH"])))
@@ -147,7 +193,7 @@ def _ensure_fork_server() -> None:
     finally:
         for name, value in before.items():
             if value is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = value
 

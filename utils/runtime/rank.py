@@ -7,11 +7,12 @@ and waits; when all have delivered, the parent says "leave" and it is gone by `o
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import ctypes
 import faulthandler
 import inspect
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import pickle
 import signal
@@ -20,27 +21,27 @@ import threading
 import traceback
 from datetime import timedelta
 from multiprocessing.connection import Connection
-from types import FrameType
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed import distributed_c10d
 
 from utils.runtime import ship, tap, wire
 from utils.runtime.agreement import IssueTables
-from utils.runtime.errors import Failure, Frame
+from utils.runtime.errors import Failure
 from utils.runtime.job import Account, Job, PendingOp, Place
-from utils.runtime.places import is_learner_file, learner_frame, split_frames
-from utils.runtime.recorder import Recorder, channel_name, clock
+from utils.runtime.leaving import die_with_parent, forked_children_die_with_this_process, leave_at_once
+from utils.runtime.places import learner_frame, reasons_of, split_frames, text_of
+from utils.runtime.recorder import Recorder, clock
+from utils.runtime.waiting import cpu_seconds, waits
 
-_COMMUNICATING = (distributed_c10d.__file__, tap.__file__)
+ATTENDANT = "attend the parent"
 IN_RANK = "UTILS_IN_RANK"  # set in a rank's environment, so that a launch inside a launch is refused
 
 
 def rank_main(index: int, pipes: list[Connection]) -> None:
     """Entry point of the process. `pipes` are the ranks' ends, of which this process keeps its own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt goes to the notebook, which ends the ranks
+    _become_independent()
     for other, pipe in enumerate(pipes):
         if other != index:
             pipe.close()
@@ -58,14 +59,13 @@ class _Rank:
         self._job, self._pipe = job, pipe
         self._pipe_lock = threading.Lock()
         self._go = threading.Event()
-        self._recorder = Recorder(job.rank, IssueTables(job.folder, job.rank))
+        self._recorder = Recorder(IssueTables(job.folder))
         self._start = 0.0
         self._counters: dict[str, wire.WireBytes] | None = None
 
     def live(self) -> None:
-        die_with_parent()
         self._capture_output()
-        threading.Thread(target=self._attend, daemon=True, name="attend the parent").start()
+        threading.Thread(target=self._attend, daemon=True, name=ATTENDANT).start()
         try:
             fn, args = self._prepare()
             self._counters = wire.read_counters()
@@ -117,23 +117,20 @@ class _Rank:
             self._pipe.send_bytes(data)
 
     def _place(self) -> Place:
-        innermost = sys._current_frames().get(threading.main_thread().ident)
+        main = threading.main_thread().ident
+        innermost = sys._current_frames().get(main)
         frame = learner_frame(innermost)
+        now = clock()
+        open_ops = self._recorder.pending()
         pending = tuple(
             PendingOp(
-                op.kind,
-                op.bytes,
-                op.ranks,
-                op.group,
-                channel_name(op.kind, op.group, self._job.rank, op.peer),
-                op.sequence,
-                op.peer,
-                op.line,
-                clock() - op.issued_at,
+                op.kind, op.bytes, op.ranks, op.group, op.channel, op.sequence, op.peer, op.line, now - op.issued_at
             )
-            for op in self._recorder.pending()
+            for op in open_ops
         )
-        return Place(dict(self._recorder.issued), pending, frame, _waits(innermost, frame))
+        uncertain = self._recorder.guessing or any(op.has_time_limit for op in open_ops) or _other_threads()
+        blocked = not uncertain and waits(innermost, frame)
+        return Place(dict(self._recorder.issued), pending, frame, blocked, cpu_seconds(main))
 
     def _account(self) -> Account:
         ops = tuple(op.closed(self._start) for op in list(self._recorder.ops))
@@ -143,9 +140,14 @@ class _Rank:
         when = clock()
         report = traceback.TracebackException.from_exception(error)
         frames, inside = split_frames(report.stack)
-        message = str(error) if not isinstance(error, SystemExit) else f"the function called exit({error.code!r})"
-        kind = type(error).__name__
-        return Failure(self._job.rank, when, kind, message, frames, inside, "".join(report.format()))
+        if isinstance(error, SystemExit):
+            message = f"the function called exit({'' if error.code is None else repr(error.code)})"
+        else:
+            message = text_of(error)
+        full_text = "".join(report.format())
+        return Failure(
+            self._job.rank, when, type(error).__name__, message, frames, inside, full_text, reasons_of(error)
+        )
 
     def _capture_output(self) -> None:
         """Send all that this process writes, C code's lines too, into the rank's file; the parent shows it."""
@@ -176,7 +178,7 @@ def join_group(job: Job) -> None:
         options["device_id"] = torch.device("cuda", job.rank)
     dist.init_process_group(
         job.backend,
-        init_method=f"file://{'/' if sys.platform == 'win32' else ''}{job.folder}/store",
+        store=dist.FileStore(os.path.join(job.folder, "store"), job.world_size),
         rank=job.rank,
         world_size=job.world_size,
         timeout=timedelta(seconds=job.group_timeout),
@@ -191,7 +193,12 @@ def _take_environment(job: Job) -> None:
     # What a job launcher would set, true for this run. Values left over in the notebook would be wrong here.
     for name in ("MASTER_ADDR", "MASTER_PORT", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
         os.environ.pop(name, None)
-    for name, value in {"RANK": job.rank, "LOCAL_RANK": job.rank, "WORLD_SIZE": job.world_size, IN_RANK: 1}.items():
+    for name, value in {
+        "RANK": job.rank,
+        "LOCAL_RANK": job.rank,
+        "WORLD_SIZE": job.world_size,
+        IN_RANK: job.folder,
+    }.items():
         os.environ[name] = str(value)
     sys.path[:] = job.path
     with contextlib.suppress(OSError):  # a folder that was removed under the notebook
@@ -208,10 +215,12 @@ def _take_environment(job: Job) -> None:
 def _call(fn: Any, rank: int, args: tuple) -> Any:
     """`fn(rank, *args)`, or `fn(*args)` where the function takes no rank."""
     try:
-        signature = inspect.signature(fn)
+        signature = inspect.signature(fn, follow_wrapped=False)
     except (TypeError, ValueError):  # some callables in C tell no signature
         return fn(rank, *args)
     for call in ((rank, *args), args):
+        if call is args and "rank" in signature.parameters:
+            break
         try:
             signature.bind(*call)
         except TypeError:
@@ -219,23 +228,12 @@ def _call(fn: Any, rank: int, args: tuple) -> Any:
         return fn(*call)
     name = getattr(fn, "__name__", type(fn).__name__)
     given = f"the rank and {len(args)} more" if args else "the rank"
-    raise TypeError(
-        f"{name}{signature} cannot be called with {given}: launch(fn, world_size, *args) calls fn(rank, *args)."
-    )
-
-
-def _waits(frame: FrameType | None, own: Frame | None) -> bool:
-    """True if the thread is inside a call of torch.distributed, or at a line of the learner's that waits."""
-    while frame is not None and not is_learner_file(frame.f_code.co_filename):
-        if frame.f_code.co_filename in _COMMUNICATING:
-            return True
-        frame = frame.f_back
-    return own is not None and ".wait(" in own.text
+    raise TypeError(f"{name}{signature} cannot be called with {given}: launch(fn, n, *args) calls fn(rank, *args).")
 
 
 def _pack_value(value: Any) -> bytes:
     try:
-        return ship.pack(value).data
+        return ship.pack(value, back=True).data
     except Exception as error:
         reason = str(error).split("\n")[0]
         raise TypeError(
@@ -244,11 +242,33 @@ def _pack_value(value: Any) -> bytes:
         ) from None
 
 
-def die_with_parent() -> None:
-    """Ask Linux to kill this process when the fork server ends, even if it is stuck in C.
+def _become_independent() -> None:
+    """Keep nothing of the fork server's or of multiprocessing's that would matter to the learner's code."""
 
-    Not for a spawned process: Linux would count the end of the *thread* that spawned it as the parent's end.
-    """
+    atexit.unregister(leave_at_once)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt goes to the notebook, which ends the ranks
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    multiprocessing.set_start_method(None, force=True)  # as in any program: data loaders fork where that is usual
+    # Forked processes share the server's random numbers: without this all ranks would draw the same ones.
+    torch.default_generator.seed()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
     parent = multiprocessing.parent_process()
-    if sys.platform == "linux" and parent is not None and os.getppid() != parent.pid:
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if sys.platform == "linux" and parent is not None and os.getppid() != parent.pid:  # forked by the server
+        # A rank that holds this end of the server's pipe would keep the server alive after the notebook's death.
+        server = multiprocessing.forkserver._forkserver
+        if server._forkserver_alive_fd is not None:
+            os.close(server._forkserver_alive_fd)
+            server._forkserver_alive_fd = None
+        die_with_parent()
+    if hasattr(os, "register_at_fork"):
+        forked_children_die_with_this_process()
+
+
+def _other_threads() -> bool:
+    """True if the learner's code has started threads: one of them may do what the others wait for."""
+    ours = (ATTENDANT, tap.THREADS)
+    return any(
+        thread is not threading.main_thread() and not thread.name.startswith(ours) for thread in threading.enumerate()
+    )

@@ -44,7 +44,7 @@ class Op:
     error: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class OpenOp:
     """An operation on its way; becomes an `Op` when the run is over."""
 
@@ -53,6 +53,7 @@ class OpenOp:
     ring_bytes: float
     ranks: tuple[int, ...]
     group: str
+    channel: str  # operations of one channel are matched in the order of their issue
     sequence: int
     peer: int | None
     line: Frame | None
@@ -60,6 +61,7 @@ class OpenOp:
     completed_at: float | None = None
     error: str = ""
     is_completed: Callable[[], bool] | None = None  # asked only where no completion time can be had
+    has_time_limit: bool = False  # somebody waits for it only so long
 
     @property
     def pending(self) -> bool:
@@ -87,52 +89,70 @@ class OpenOp:
         )
 
 
+@dataclass(frozen=True)
+class Group:
+    """A process group as a rank sees it: a name that is its own, the members' ranks, and this rank's place in them."""
+
+    name: str
+    ranks: tuple[int, ...]
+    me: int
+
+
 class Recorder:
     """Everything one rank issues, in order."""
 
-    def __init__(self, rank: int, tables: IssueTables) -> None:
-        self.rank = rank
+    def __init__(self, tables: IssueTables) -> None:
         self._tables = tables
         self.ops: list[OpenOp] = []
-        self.issued: dict[str, int] = {}  # by channel: a group, or a direction between two ranks of a group
+        self.issued: dict[str, int] = {}  # by channel
+        self.guessing = False  # true once something was issued that the record cannot match with its other side
+        self._open: list[OpenOp] = []
         self._lock = threading.Lock()  # the backward pass issues from a thread of its own
 
     def begin(
         self,
         kind: str,
         total_bytes: int,
-        ranks: tuple[int, ...],
-        group: str,
+        group: Group,
         *,
         peer: int | None = None,
+        tag: int = 0,
         line: Frame | None = None,
         sent_bytes: float | None = None,
     ) -> OpenOp:
-        """Note an operation at its issue. `sent_bytes` overrides the ring's rule where splits are uneven.
+        """Note an operation at its issue. `peer` is a place in the group: the other side's, or the root's.
 
-        Raises RanksDisagree if another rank of the group issued something else in its place.
+        `sent_bytes` overrides the ring's rule where splits are uneven. Raises RanksDisagree if another rank of the
+        group issued something else in its place.
         """
+        n = len(group.ranks)
         if sent_bytes is None:
-            me, root = ranks.index(self.rank), 0 if peer is None else ranks.index(peer)
-            sent_bytes = collective_bytes(kind, total_bytes, len(ranks), rank=me, root=root)
+            sent_bytes = collective_bytes(kind, total_bytes, n, rank=group.me, root=peer or 0)
+        peer_rank = None if peer is None else group.ranks[peer]
         with self._lock:
-            channel = channel_name(kind, group, self.rank, peer)
+            channel = channel_name(kind, group, peer, tag)
             sequence = self.issued[channel] = self.issued.get(channel, 0) + 1
-            op = OpenOp(kind, total_bytes, sent_bytes, ranks, group, sequence, peer, line)
+            op = OpenOp(kind, total_bytes, sent_bytes, group.ranks, group.name, channel, sequence, peer_rank, line)
             self.ops.append(op)
+            self._open.append(op)
         if kind not in POINT_TO_POINT:
-            self._tables.agree(kind, total_bytes, ranks, group, sequence, root=-1 if peer is None else peer)
+            self._tables.agree(kind, total_bytes, group, sequence, root=-1 if peer_rank is None else peer_rank)
         return op
 
     def pending(self) -> list[OpenOp]:
         """Issued and not complete, the oldest first."""
-        return [op for op in list(self.ops) if op.pending]
+        with self._lock:
+            self._open = [op for op in self._open if op.pending]
+            return list(self._open)
 
 
-def channel_name(kind: str, group: str, rank: int, peer: int | None) -> str:
-    """Operations of one channel are matched in the order of their issue."""
+def channel_name(kind: str, group: Group, peer: int | None, tag: int) -> str:
+    """Where an operation is matched with the other ranks' parts of it."""
     if kind == "send":
-        return f"{group}: {rank} to {peer}"
+        return f"{group.name}: {group.me} to {peer}, tag {tag}"
     if kind == "recv":
-        return f"{group}: {peer} to {rank} (received)"
-    return group
+        return f"{group.name}: {peer} to {group.me}, tag {tag}{RECEIVED}"
+    return group.name
+
+
+RECEIVED = " (received)"  # the receiving side counts on a channel of its own

@@ -9,14 +9,24 @@ from utils.runtime.errors import Failure
 from utils.runtime.job import PendingOp, Place
 from utils.runtime.places import file_label, line_label
 
+_MOST_FRAMES = 12
+_LONGEST_MESSAGE = 4000  # characters
+
 
 def failure_report(failures: list[Failure], others: dict[int, str]) -> str:
     """The first failure with its lines, then one line for each other thing that ranks did."""
     ordered = sorted(failures, key=lambda f: (f.is_echo, f.time))
     first = ordered[0]
     same = [f for f in ordered if (f.kind, f.first_line, f.frames) == (first.kind, first.first_line, first.frames)]
-    lines = [f"{ranks(sorted(f.rank for f in same))} raised {first.kind}: {first.message.strip()}"]
-    for frame in first.frames:
+    message = first.message.strip()
+    if len(message) > _LONGEST_MESSAGE:
+        message = f"{message[:_LONGEST_MESSAGE]} … (the rest is in error.failures[0].message)"
+    lines = [f"{ranks(sorted(f.rank for f in same))} raised {first.kind}: {message}"]
+    lines += [f"  {reason}" for reason in first.reasons]
+    frames = first.frames
+    if len(frames) > _MOST_FRAMES:
+        lines.append(f"  (the outer {len(frames) - _MOST_FRAMES} frames are in error.failures[0].full_text)")
+    for frame in frames[-_MOST_FRAMES:]:
         lines += [f"  {file_label(frame.file)}, line {frame.line}, in {frame.function}", f"      {frame.text}"]
     if first.inside is not None:
         lines.append(f"  (raised inside {file_label(first.inside.file)}, in {first.inside.function})")
@@ -37,11 +47,11 @@ def _one_line(failure: Failure) -> str:
 def place_text(place: Place | None, stack: str = "") -> str:
     """`waits in all_reduce #3 (16 B) at line 7 of train (Cell In[5]): dist.all_reduce(g)`."""
     if place is None:
-        return f"does not answer: it is stuck outside Python{_stack_text(stack)}"
+        return f"does not answer, stuck outside Python{_stack_text(stack)}"
     where = f" at {line_label(place.frame)}" if place.frame else ""
     if not place.pending:
         return f"runs{where}" if where else "runs outside the function's own lines"
-    op = place.pending[0]
+    op = next((op for op in place.pending if op.line == place.frame), place.pending[0])
     if op.line == place.frame or place.frame is None:
         return f"waits in {op_text(op)}{f' at {line_label(op.line)}' if op.line else ''}"
     issued = f" issued at {line_label(op.line)}" if op.line else ""
@@ -63,6 +73,8 @@ def _stack_text(stack: str) -> str:
 
 def exit_text(code: int) -> str:
     """`was killed by SIGKILL`, or `left with exit code 3`."""
+    if code == 255:
+        return "left with exit code 255, or with the fork server"
     if code >= 0:
         return f"left with exit code {code}" if code else "left by os._exit(0) before it delivered a result"
     try:

@@ -56,7 +56,8 @@ class Run:
     timeline: Timeline
 
     def __repr__(self) -> str:
-        return f"Run of {self.world_size} ranks ({self.backend}): values {_short(list(self.values))}"
+        many = "s" if self.world_size > 1 else ""
+        return f"Run of {self.world_size} rank{many} ({self.backend}): values {_short(list(self.values))}"
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -8,6 +8,7 @@ travel beside the function into the rank's `linecache`.
 from __future__ import annotations
 
 import collections
+import functools
 import io
 import linecache
 import os
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
+from cloudpickle.cloudpickle import _DYNAMIC_CLASS_TRACKER_BY_CLASS, _DYNAMIC_CLASS_TRACKER_BY_ID
 
 from utils.runtime.errors import CannotSend
 
@@ -36,10 +38,23 @@ def _restore_code(make: Callable, arguments: tuple, file: str) -> types.CodeType
     return make(*arguments).replace(co_filename=file)
 
 
-class _Pickler(cloudpickle.Pickler):
-    """cloudpickle's, but a code object keeps its file name."""
+def _class_of_the_notebook(tracker: str) -> type:
+    return _DYNAMIC_CLASS_TRACKER_BY_ID[tracker]
 
-    def __init__(self, buffer: io.BytesIO) -> None:
+
+def _cached_again(function: Callable, parameters: dict[str, Any]) -> Callable:
+    return functools.lru_cache(**parameters)(function)
+
+
+class _Pickler(cloudpickle.Pickler):
+    """cloudpickle's, but a code object keeps its file name, and a cached function travels by value.
+
+    `back`: on the way back a class that came from the notebook is named, not sent. cloudpickle would write the rank's
+    copy of the class over the notebook's own.
+    """
+
+    def __init__(self, buffer: io.BytesIO, back: bool = False) -> None:
+        self._back = back
         self.files: set[str] = set()
         own = {types.CodeType: self._reduce_code}
         self.dispatch_table = collections.ChainMap(own, cloudpickle.Pickler.dispatch_table)
@@ -50,11 +65,18 @@ class _Pickler(cloudpickle.Pickler):
         make, arguments = _reduce_code(code)
         return _restore_code, (make, arguments, code.co_filename)
 
+    def reducer_override(self, thing: Any) -> Any:
+        if self._back and isinstance(thing, type) and thing in _DYNAMIC_CLASS_TRACKER_BY_CLASS:
+            return _class_of_the_notebook, (_DYNAMIC_CLASS_TRACKER_BY_CLASS[thing],)
+        if isinstance(thing, functools._lru_cache_wrapper) and thing.__module__ == "__main__":
+            return _cached_again, (thing.__wrapped__, thing.cache_parameters())
+        return super().reducer_override(thing)
 
-def pack(thing: Any) -> Parcel:
-    """Pickle `thing` with all that its functions need. Raises whatever cloudpickle raises."""
+
+def pack(thing: Any, back: bool = False) -> Parcel:
+    """Pickle `thing` with all that its functions need; `back` in a rank. Raises whatever cloudpickle raises."""
     buffer = io.BytesIO()
-    pickler = _Pickler(buffer)
+    pickler = _Pickler(buffer, back)
     pickler.dump(thing)
     sources = {file: linecache.getlines(file) for file in pickler.files if not os.path.exists(file)}
     return Parcel(buffer.getvalue(), sources)

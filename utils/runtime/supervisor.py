@@ -18,12 +18,13 @@ from utils.runtime import report
 from utils.runtime.deadlock import stuck
 from utils.runtime.errors import Failure, RankDied, RankFailed, RanksHang
 from utils.runtime.job import Account, Place
-from utils.runtime.processes import RankProcess
+from utils.runtime.processes import RankProcess, kill, kill_orphans
 from utils.runtime.recorder import clock
 
 GRACE = 0.25  # seconds that others get to show what they do after a rank has failed
 ASK_EVERY = 0.1  # seconds between questions once a rank has ended
 ASK_IN_PEACE = 1.0  # seconds between questions before that
+STANDSTILL = 0.8  # seconds for which nothing may move before ranks are called stuck
 START_LIMIT = 180.0  # seconds for all ranks to start and meet; a cold disk and a busy machine are slow
 
 
@@ -52,7 +53,9 @@ class Supervisor:
         # Every rank is done, so nothing moves any more: counters read now are complete.
         self._tell("account")
         self._watch(lambda: self._accounts.keys() == everyone, START_LIMIT, "account")
+        started = [child for each in self._ranks for child in each.descendants()]
         self._tell("leave")
+        kill(started)
         for each in self._ranks:
             each.process.join(1)  # else `release` would look for children of a process that is about to leave
         return [self._values[r] for r in sorted(everyone)], [self._accounts[r] for r in sorted(everyone)]
@@ -65,9 +68,9 @@ class Supervisor:
     def _watch(self, done: Any, limit: float, phase: str) -> None:
         """Take in what ranks say until `done()`. Raises as soon as it cannot come true any more."""
         deadline = clock() + limit
-        asked, before = clock(), None
+        asked, before, since = clock(), None, clock()
         while not done():
-            ask_every = ASK_EVERY if self._values else ASK_IN_PEACE
+            ask_every = ASK_EVERY if self._values or before else ASK_IN_PEACE
             self._listen(max(0.0, min(asked + ask_every, deadline) - clock()))
             if self._failures or self._died:
                 self._fail()
@@ -81,7 +84,9 @@ class Supervisor:
                     self._hang(_too_late(phase, limit))
             elif phase == "run" and clock() - asked >= ask_every:
                 now = self._standstill()
-                if now is not None and now == before:  # twice the same, so that no answer was under way
+                if now is None or now != before:
+                    since = clock()
+                elif clock() - since > STANDSTILL:
                     self._hang("the ranks wait for each other for ever" + self._ended_text())
                 asked, before = clock(), now
                 self._places.clear()
@@ -148,10 +153,16 @@ class Supervisor:
         issued = {rank: place.issued for rank, place in self._places.items()}
         if len(self._places) < len(self._ranks) or not stuck(self._places, living, issued):
             return None
-        return [(r, self._places[r].pending[0].channel, self._places[r].pending[0].sequence) for r in living]
+        return [
+            (rank, round(self._places[rank].cpu_seconds, 2), op.channel, op.sequence)
+            for rank in living
+            for op in self._places[rank].pending
+        ]
 
     def _fail(self) -> None:
         """Raise for the first failure, after the others had a moment to show where they are."""
+        if self._died:
+            kill_orphans(self._folder)
         end = clock() + GRACE
         while clock() < end and len(self._failures) + len(self._values) + len(self._died) < len(self._ranks):
             self._listen(end - clock())

@@ -7,6 +7,7 @@ the call and passes it on. Nobody's code is patched, and `init_process_group("gl
 
 from __future__ import annotations
 
+import collections
 import queue
 import sys
 import threading
@@ -19,7 +20,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import ProcessGroup, Work
 
 from utils.runtime.places import learner_frame
-from utils.runtime.recorder import POINT_TO_POINT, OpenOp, Recorder
+from utils.runtime.recorder import Group, OpenOp, Recorder
 from utils.runtime.storages import note_communicated
 
 KIND_OF = {
@@ -44,11 +45,12 @@ KIND_OF = {
     "recv_": "recv",
 }
 NOT_TAPPED = {
-    "recv_any_source_": "its caller reads the sender from the Work object, which must stay the backend's own",
+    "recv_any_source_": "only noted to exist: its caller reads the sender from the backend's own Work object",
     "monitored_barrier_": "returns no Work and moves no data that a learner counts",
     "check_for_nan": "communicates nothing",
 }
 
+THREADS = "tap"  # the names of the tap's own threads begin with it
 _AFTER = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 
 
@@ -75,6 +77,7 @@ class FollowedWork(Work):
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         seconds = timeout.total_seconds()
+        self._op.has_time_limit = seconds > 0
         if not self._done.wait(seconds if seconds > 0 else None):
             raise RuntimeError(f"{self._op.kind} did not complete within {seconds} s")
         if self._op.error:
@@ -98,13 +101,15 @@ class Tap:
         self._recorder = recorder
         # Groups stay alive to the end of the rank: their sockets' counters with them, and a group that dies while a
         # DDP module is freed can hang the rank.
-        self._groups: dict[str, tuple[ProcessGroup, tuple[int, ...]]] = {}
+        self._groups: list[tuple[ProcessGroup, Group, bool]] = []
         self._waiters: dict[str, queue.SimpleQueue] = {}
-        self._works: list[FollowedWork] = []  # C++ keeps no reference to the Python object
+        # C++ keeps no reference to the Python object; torch's Python side does as soon as the call has returned.
+        self._works: collections.deque[FollowedWork] = collections.deque(maxlen=256)
         self._library = torch.library.Library("c10d", "IMPL")
         for name, kind in KIND_OF.items():
             if hasattr(torch.ops.c10d, name):
                 self._install(name, kind)
+        self._note_any_source()
 
     def remove(self) -> None:
         """Take the kernels out again."""
@@ -115,19 +120,22 @@ class Tap:
         arguments = [argument.name for argument in op._schema.arguments]
         group_at = arguments.index("process_group")
         peer_at = next((arguments.index(a) for a in ("dst", "src", "root_rank") if a in arguments), None)
+        tag_at = arguments.index("tag") if "tag" in arguments else None
         returns_tensors = len(op._schema.returns) > 1
 
         def kernel(keys: Any, *args: Any) -> Any:
-            group, ranks = self._group(args[group_at])
+            group, timed = self._group(args[group_at])
             record = self._recorder.begin(
                 kind,
-                _total_bytes(kind, args, len(ranks)),
-                ranks,
-                group.group_name,
-                peer=None if peer_at is None else ranks[args[peer_at]],
+                _total_bytes(kind, args, len(group.ranks)),
+                group,
+                peer=None if peer_at is None else args[peer_at],
+                tag=0 if tag_at is None else args[tag_at],
                 line=learner_frame(sys._getframe(1)),
-                sent_bytes=_sent_to_others(name, args, ranks.index(self._recorder.rank)),
+                sent_bytes=_sent_to_others(name, args, group.me),
             )
+            if timed:
+                self._recorder.guessing = True
             note_communicated(args[:2])
             try:
                 out = op.redispatch(keys & _AFTER, *args)
@@ -142,12 +150,29 @@ class Tap:
 
         self._library.impl(name, kernel, "BackendSelect", with_keyset=True)
 
-    def _group(self, boxed: Any) -> tuple[ProcessGroup, tuple[int, ...]]:
-        group = ProcessGroup.unbox(boxed)
-        known = self._groups.get(group.group_name)
-        if known is None:
-            known = self._groups[group.group_name] = (group, tuple(dist.get_process_group_ranks(group)))
-        return known
+    def _note_any_source(self) -> None:
+        """A receive from anybody matches some send, nobody knows which: from then on nothing is certain."""
+        op = torch.ops.c10d.recv_any_source_.default
+
+        def kernel(keys: Any, *args: Any) -> Any:
+            self._recorder.guessing = True
+            return op.redispatch(keys & _AFTER, *args)
+
+        self._library.impl("recv_any_source_", kernel, "BackendSelect", with_keyset=True)
+
+    def _group(self, boxed: Any) -> tuple[Group, bool]:
+        """The group, and whether the learner gave it a time limit of its own."""
+        handle = ProcessGroup.unbox(boxed)
+        for known, group, timed in self._groups:
+            if known is handle:
+                return group, timed
+        # A group that was destroyed and made again has the old name: give it one of its own.
+        again = sum(known.group_name == handle.group_name for known, _, _ in self._groups)
+        name = f"{handle.group_name}, made again {again}" if again else handle.group_name
+        group = Group(name, tuple(dist.get_process_group_ranks(handle)), handle.rank())
+        timed = bool(self._groups) and _time_limit(handle) != _time_limit(self._groups[0][0])
+        self._groups.append((handle, group, timed or again > 0))
+        return group, timed
 
     def _follow(self, record: OpenOp, work: Work, first: Any) -> FollowedWork | None:
         """See to it that `record` is completed when `work` is. Returns the Work to hand out instead, if any."""
@@ -172,17 +197,28 @@ class Tap:
         return None
 
     def _wait_in_thread(self, record: OpenOp, work: Work, stand_in: FollowedWork) -> None:
+        # gloo's reduce-scatter writes its output inside `wait`, so that it must run in the mode of its issue.
+        inference, gradients = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
+
         def wait() -> None:
-            record.complete(_error_of(work.wait))
+            with torch.inference_mode() if inference else torch.set_grad_enabled(gradients):
+                record.complete(_error_of(work.wait))
             stand_in.finish()
 
-        # A thread for each direction and pair, so that a receive that never comes blocks no send.
-        pair = record.peer if record.kind in POINT_TO_POINT else None
-        name = f"{record.group} {record.kind} {pair}"
+        # A thread for each channel, so that a receive that never comes blocks nothing else.
+        name = f"{THREADS} {record.kind} {record.channel}"
         if name not in self._waiters:
             self._waiters[name] = queue.SimpleQueue()
-            threading.Thread(target=_run_all, args=(self._waiters[name],), daemon=True, name=f"tap {name}").start()
+            threading.Thread(target=_run_all, args=(self._waiters[name],), daemon=True, name=name).start()
         self._waiters[name].put(wait)
+
+
+def _time_limit(group: ProcessGroup) -> timedelta | None:
+    """The group's own limit on an operation, where torch tells it."""
+    try:
+        return group._get_backend(torch.device("cpu")).options._timeout
+    except (RuntimeError, AttributeError):
+        return None
 
 
 def _run_all(tasks: queue.SimpleQueue) -> None:
