@@ -78,6 +78,16 @@ SCRIPT_MISTAKES = {
     "the ranks start from different weights": ("dist.broadcast(parameter.detach(), src=0)", "pass"),
     "all 2 ranks print": ("    if rank == 0:\n        print", "    print"),
     "not the mean over both ranks": ("    dist.all_reduce(mean_loss)\n", ""),
+    "in `weights.pt`, whatever its argument": ("sys.argv[1])", '"weights.pt")'),
+    "2 ranks store them": ("if rank == 0:\n    torch.save", "if True:\n    torch.save"),
+    "draws new weights from the seed 0": (
+        "for parameter in model.parameters():\n    dist.broadcast(parameter.detach(), src=0)",
+        "torch.manual_seed(0)\nmodel.reset_parameters()",
+    ),
+    "Is a collective under `if rank == 0:`?": (
+        "    mean_loss = loss.detach() / world_size\n",
+        "    mean_loss = loss.detach() / world_size\n    if step == 2 and rank == 1:\n        break\n",
+    ),
     "without storing the weights": ("torch.save(model.state_dict(), sys.argv[1])", "pass"),
     "is not `model.state_dict()`": ("model.state_dict(), sys", "model.weight.detach(), sys"),
     "AttributeError: 'Linear' object has no attribute 'stat_dict'": ("model.state_dict()", "model.stat_dict()"),

@@ -10,7 +10,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from utils.checks.exercise import Exercise
-from utils.checks.verdict import Mistake, NotBegun
+from utils.checks.verdict import Mistake, NotBegun, with_article
 
 _JUMPS = frozenset([*dis.hasjrel, *dis.hasjabs])
 
@@ -135,4 +135,4 @@ def _kind(answer: Any) -> str:
         return "a string"
     if inspect.isclass(answer):
         return f"the class `{answer.__name__}`"
-    return f"a {type(answer).__name__}"
+    return with_article(type(answer).__name__)

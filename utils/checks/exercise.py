@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 import utils.checks
+from utils.checks.verdict import with_article
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,8 @@ def exercises_of(lab: str) -> tuple[Exercise, ...]:
 def find_exercise(exercise_id: Any) -> Exercise:
     """The exercise of that id. Raises UnknownExercise with the nearest id there is."""
     if not isinstance(exercise_id, str):
-        raise UnknownExercise(
-            f"An exercise is named by text such as '01.average_gradients', not by a {type(exercise_id).__name__}."
-        )
+        kind = with_article(type(exercise_id).__name__)
+        raise UnknownExercise(f"An exercise is named by text such as '01.average_gradients', not by {kind}.")
     lab, point, name = exercise_id.partition(".")
     labs = [lab] if lab in lab_names() else lab_names()
     known = {exercise.id: exercise for each in labs for exercise in exercises_of(each)}

@@ -22,6 +22,8 @@ from html import escape
 from typing import Any
 
 from utils.checks.drawing import BAD, GOOD, MIDDLING, NEUTRAL, html_table, text_table
+from utils.checks.verdict import with_article
+
 
 class _OneSentence:
     """An error that a notebook shows as its sentence alone."""
@@ -215,7 +217,7 @@ def _named(value: Any) -> str:
         return f"the text {value!r}"
     if isinstance(value, bool):
         return f"the truth value {value}"
-    return f"a {type(value).__name__}"
+    return with_article(type(value).__name__)
 
 
 def _plain(value: float) -> str:

@@ -46,6 +46,11 @@ class Verdict:
         return html_box(_COLOUR_OF[self.state], head + _folded(self.hints, 1))
 
 
+def with_article(noun: str) -> str:
+    """Such as "an int" or "a list"."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
 def _folded(hints: tuple[str, ...], number: int) -> str:
     """Each hint folded inside the one before it, so that the second can be opened only after the first was read."""
     if not hints:

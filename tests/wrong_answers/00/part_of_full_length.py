@@ -1,7 +1,5 @@
 """in `reduce_scatter_single(output, input)` the output needs 1/N of the input's elements"""
 
-import torch.distributed as dist
-
 from utils import all_gather_single, reduce_scatter_single
 
 

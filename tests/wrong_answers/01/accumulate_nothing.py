@@ -1,4 +1,4 @@
-"""`optimizer.step()` is called never"""
+"""`optimizer.step()` is never called"""
 
 
 def accumulate(model, optimizer, loss_fn, micro_batches):

@@ -1,4 +1,4 @@
-"""nothing is averaged: every rank still has the gradients of its own shard"""
+"""All_reduce ran, but on a copy"""
 
 import torch.distributed as dist
 

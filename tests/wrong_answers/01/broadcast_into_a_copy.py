@@ -1,4 +1,4 @@
-"""nothing happened: every rank still has its own weights"""
+"""broadcast ran, but on a copy"""
 
 import torch.distributed as dist
 

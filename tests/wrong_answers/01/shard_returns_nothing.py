@@ -1,4 +1,4 @@
-"""it is None: is there a `return`?"""
+"""it is None (is there a `return`?)"""
 
 import torch
 

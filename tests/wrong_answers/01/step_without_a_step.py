@@ -1,4 +1,4 @@
-"""`optimizer.step()` is called never"""
+"""`optimizer.step()` is never called"""
 
 import torch.distributed as dist
 

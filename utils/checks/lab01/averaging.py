@@ -12,9 +12,9 @@ from torch import nn
 from torch.nn.functional import mse_loss
 
 from utils.checks.lab01.cases import cost, on_case
-from utils.checks.lab01.gradients import Gradients, compare, gradients_of
+from utils.checks.lab01.gradients import Gradients, compare, gradients_of, mean_factors
 from utils.checks.lab01.traps import GRADIENT_TRAPS, PLAIN, SIZES, Trap, joined, shares
-from utils.checks.ranks import Mark, Seen, hold_back, run_cases
+from utils.checks.ranks import Mark, Seen, hold_back, on_a_copy, run_cases
 from utils.checks.verdict import Mistake
 
 
@@ -38,7 +38,8 @@ def verify(answer: Any) -> str:
     size = sum(p.numel() * p.element_size() for p in PLAIN.build().parameters())
     return (
         "gradients within 1e-5 of a single process's on 2, 3 and 4 ranks, also with tied weights, frozen parameters, "
-        f"an unused layer, one large and many tiny tensors. Cost on 4 ranks, by the ring's rules: {cost(seen, size)}."
+        "an unused layer, nested modules, one large and many tiny tensors. Cost on 4 ranks, by the ring's "
+        f"rules: {cost(seen, size)}."
     )
 
 
@@ -66,14 +67,19 @@ def judge(trap: Trap, seen: Sequence[Seen]) -> None:
         [each.gradients for each in after],
         whole,
         local,
-        {
-            ranks: "the gradients are summed, not averaged",
-            1 / ranks: "the gradients are averaged twice: their mean is divided by the number of ranks once more",
-        },
+        mean_factors(ranks),
+        untouched=_untouched(seen),
+        frozen=trap.frozen,
     )
     for rank, each in enumerate(after):
         if each.changed:
             raise Mistake(f"the weight `{each.changed[0]}` changed on rank {rank}: only gradients are to be averaged.")
+
+
+def _untouched(seen: Sequence[Seen]) -> str:
+    what = on_a_copy(seen, "gradient", "p.grad.copy_(out)")
+    why = f" {what[0].upper()}{what[1:]}" if what else ""
+    return f"nothing is averaged: every rank still has the gradients of its own shard.{why}"
 
 
 def _gradients(trap: Trap, batch: tuple) -> Gradients:

@@ -12,11 +12,11 @@ import torch.distributed as dist
 from torch import nn
 
 from utils.checks.lab01.cases import cost, on_case
-from utils.checks.lab01.traps import BUFFERS, FROZEN, PLAIN, SIZES, TIED, Trap
-from utils.checks.ranks import Mark, Seen, hold_back, run_cases
+from utils.checks.lab01.traps import BUFFERS, FROZEN, NESTED, PLAIN, SIZES, TIED, Trap
+from utils.checks.ranks import Mark, Seen, hold_back, on_a_copy, run_cases
 from utils.checks.verdict import Mistake
 
-TRAPS = (TIED, FROZEN, BUFFERS, SIZES)
+TRAPS = (TIED, FROZEN, BUFFERS, NESTED, SIZES)
 
 State = Mapping[str, torch.Tensor]  # parameters (a tied one once) and buffers by name
 
@@ -45,8 +45,8 @@ def verify(answer: Any) -> str:
     size = sum(t.numel() * t.element_size() for t in PLAIN.build().parameters())
     return (
         "every rank holds rank 0's weights and buffers, bit for bit, in its own tensors, on 2, 3 and 4 ranks, also "
-        "with tied weights, frozen parameters, BatchNorm's buffers, one large and many tiny tensors. Cost on 3 ranks, "
-        f"by the ring's rules: {cost(seen, size)}."
+        "with tied weights, frozen parameters, BatchNorm's buffers, nested modules, one large and many tiny tensors. "
+        f"Cost on 3 ranks, by the ring's rules: {cost(seen, size)}."
     )
 
 
@@ -87,7 +87,7 @@ def judge(seen: Sequence[Seen]) -> None:
     """In the notebook: every rank's tensors beside what rank 0 had."""
     after: list[After] = [each.value for each in seen]
     wanted = after[0].before
-    _whole(after, wanted)
+    _whole(after, wanted, on_a_copy(seen, "tensor", "tensor.copy_(out)"))
     for rank, each in enumerate(after):
         gone = [name for name in wanted if name not in each.state]
         if gone:
@@ -104,11 +104,11 @@ def judge(seen: Sequence[Seen]) -> None:
             raise Mistake(f"`{each.thawed[0]}`.requires_grad changed on rank {rank}.")
 
 
-def _whole(after: Sequence[After], wanted: State) -> None:
-    """Mistakes that show on all ranks at once."""
+def _whole(after: Sequence[After], wanted: State, copied: str | None) -> None:
+    """Mistakes that show on all ranks at once; `copied` tells of collectives that ran on a copy."""
     ranks = len(after)
     if _same(after, lambda name, rank: after[rank].before[name]):
-        raise Mistake("nothing happened: every rank still has its own weights.")
+        raise Mistake(copied or "nothing happened: every rank still has its own weights.")
     for source in range(1, ranks):
         if _same(after, lambda name, rank, source=source: after[source].before[name]):
             raise Mistake(f"every rank has the weights of rank {source}, not of rank 0.")
@@ -119,6 +119,16 @@ def _whole(after: Sequence[After], wanted: State) -> None:
     sums = {name: sum(each.before[name] for each in after) for name in floats}
     if all(_close(each.state[name], sums[name]) for each in after for name in floats):
         raise Mistake("the weights are summed over the ranks; what is asked for is rank 0's on every rank.")
+    first = after[0].state
+    if any(name in first and not first[name].equal(wanted[name]) for name in floats) and all(
+        name in first and _nearly(first[name], wanted[name]) for name in floats
+    ):
+        raise Mistake("rank 0's own weights changed by rounding: they were sent in a smaller type than their own.")
+    if all(name in first and not _close(first[name], wanted[name]) for name in floats):
+        agreed = "all ranks agree, but on other numbers" if _same(after, lambda name, _: first[name]) else "see there"
+        raise Mistake(
+            f"rank 0's own weights changed ({agreed}): they are to be sent, not drawn anew, and rank 0 keeps its own."
+        )
 
 
 def _same(after: Sequence[After], expected: Callable[[str, int], torch.Tensor]) -> bool:
@@ -131,6 +141,11 @@ def _same(after: Sequence[After], expected: Callable[[str, int], torch.Tensor]) 
 
 def _close(got: torch.Tensor, wanted: torch.Tensor) -> bool:
     return got.shape == wanted.shape and torch.allclose(got, wanted, rtol=1e-4, atol=1e-6)
+
+
+def _nearly(got: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Equal but for the rounding of a half-precision type."""
+    return got.shape == wanted.shape and torch.allclose(got.float(), wanted.float(), rtol=0.02, atol=1e-3)
 
 
 def _some(rank: int, each: After, wrong: Sequence[str]) -> None:
@@ -147,7 +162,10 @@ def _some(rank: int, each: After, wrong: Sequence[str]) -> None:
             f"the frozen parameters are forgotten: on rank {rank} {names} {_are(wrong)} {own}. They do not train, but "
             "the forward pass uses them."
         )
-    raise Mistake(f"on rank {rank} {names} {_are(wrong)} {own}.")
+    raise Mistake(
+        f"on rank {rank} {names} {_are(wrong)} {own}. `model.parameters()` and `model.buffers()` give all, those of "
+        "the model itself and of nested modules too."
+    )
 
 
 def _are(names: Sequence[str]) -> str:

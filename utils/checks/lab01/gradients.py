@@ -7,7 +7,7 @@ numbers are added differs between one process and N, so bitwise equality is neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -80,6 +80,7 @@ def compare(
     factors: Mapping[float, str],
     suspects: Sequence[Suspect] = (),
     untouched: str = "nothing is averaged: every rank still has the gradients of its own shard.",
+    frozen: Collection[str] = (),
 ) -> None:
     """Return if every rank's gradients agree with the twin's; else raise Mistake with the closest diagnosis.
 
@@ -89,8 +90,10 @@ def compare(
     factors   named mistakes that multiply every gradient by a number
     suspects  named mistakes that leave some other known gradient
     untouched the diagnosis where every rank still has its local gradients
+    frozen    names of parameters that do not train and must be left without a gradient
     """
     ranks = len(got)
+    _frozen(got, frozen)
     if all_agree(got, [wanted] * ranks):
         return
     _presence(got, wanted)
@@ -108,6 +111,30 @@ def compare(
     _constant_factor(got, wanted)
     _crossed(got, local)
     _first_difference(got, wanted)
+
+
+def mean_factors(ranks: int) -> dict[float, str]:
+    """Named mistakes in averaging over that many ranks, where 4 ranks are tried first."""
+    factors = {
+        ranks: "the gradients are summed, not averaged",
+        1 / ranks: "the gradients are averaged twice: their mean is divided by the number of ranks once more",
+    }
+    if ranks != 4:
+        factors[ranks / 4] = (
+            f"the sum over {ranks} ranks is divided by 4, which is right on 4 ranks alone (use `dist.get_world_size()`)"
+        )
+    return factors
+
+
+def _frozen(got: Sequence[Gradients], frozen: Collection[str]) -> None:
+    for rank, gradients in enumerate(got):
+        for name in frozen:
+            mine = gradients.get(name)
+            if mine is not None and not mine.any():
+                raise Mistake(
+                    f"`{name}` is frozen, and on rank {rank} its `.grad` is a tensor of zeros: with weight decay "
+                    "`optimizer.step()` would move it. Leave it None."
+                )
 
 
 def _presence(got: Sequence[Gradients], wanted: Gradients) -> None:
@@ -151,7 +178,8 @@ def _some_parameters(got: Sequence[Gradients], wanted: Gradients, local: Sequenc
     if right and own:
         raise Mistake(
             f"only some parameters are averaged: {_listed(own)} of {len(names)} "
-            f"still {'has' if len(own) == 1 else 'have'} each rank's own gradient."
+            f"still {'has' if len(own) == 1 else 'have'} each rank's own gradient. `model.parameters()` gives all, "
+            "those of the model itself and of nested modules too."
         )
     wrong = [name for name in names if name not in right]
     factor = _factor(got[0][wrong[0]], wanted[wrong[0]])
@@ -201,8 +229,8 @@ def _first_difference(got: Sequence[Gradients], wanted: Gradients) -> None:
         for name in disagreeing(gradients, wanted):
             off = _largest(gradients[name].double() - wanted[name].double())
             raise Mistake(
-                f"the gradient of `{name}` on rank {rank} is not the twin's: the largest difference is {off:.2g}, "
-                f"where the twin's largest entry is {_largest(wanted[name]):.2g}."
+                f"the gradient of `{name}` on rank {rank} is not a single process's: the largest difference is "
+                f"{off:.2g}, where the largest entry is {_largest(wanted[name]):.2g}."
             )
 
 

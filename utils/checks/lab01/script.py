@@ -1,7 +1,7 @@
 """01.script: the loop as a program under `python -m torch.distributed.run`.
 
-The card gives the program's beginning: rank r draws its own weights with seed r and its own samples with seed 100 + r,
-so that no rank could compute the answer alone. `simulate` repeats it in one process, with or without each mistake.
+The card gives the program's beginning: rank r draws its own weights with seed 7 + r and its own samples with seed
+100 + r, so that no rank could compute the answer alone. `simulate` repeats it in one process, with or without each mistake.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 
 import torch
@@ -21,6 +22,7 @@ from utils.checks.verdict import Mistake, NotBegun
 
 RANKS, STEPS, SAMPLES, FEATURES = 2, 5, 24, 6
 LOSS_DIGITS = 4
+FIRST_SEED = 7  # rank 0's; not 0, so that drawing anew from a common seed does not give rank 0's weights by chance
 
 
 @dataclass(frozen=True)
@@ -34,23 +36,32 @@ class Outcome:
 def verify(answer: str) -> str:
     _refuse_before_running(answer)
     with TemporaryDirectory(prefix="script-") as folder:
-        finished = run_program(answer, Path(folder), RANKS)
-        weights = _stored(Path(folder) / "weights.pt")
+        name = f"weights-{token_hex(4)}.pt"  # a name that the program can only have from its argument
+        finished = run_program(answer, Path(folder), RANKS, name)
+        weights = _stored(Path(folder) / name)
     right = simulate()
     _judge_weights(weights, right)
     _judge_lines(finished, right)
+    if any(finished.stored_by):
+        who = f"{len(finished.stored_by)} ranks store them, over each other in the same file"
+        if 0 not in finished.stored_by:
+            who = f"rank {finished.stored_by[0]} stores them, not rank 0"
+        raise Mistake(f"the weights are right, but {who}: put `if rank == 0:` in front of `torch.save`.")
     return (
         f"on {RANKS} ranks rank 0 stores the weights of {STEPS} steps on all {RANKS * SAMPLES} samples, within 1e-5 of "
         "a single process's, and alone prints the loss over all of them."
     )
 
 
-def simulate(broadcast: bool = True, average: bool = True, times: float = 1.0) -> Outcome:
-    """The program in one process, `times` the averaged gradient; without a part where a flag is False."""
+def simulate(broadcast: bool = True, average: bool = True, times: float = 1.0, redrawn: int | None = None) -> Outcome:
+    """The program in one process, `times` the averaged gradient; without a part where a flag is False.
+
+    `redrawn`: every rank draws its weights anew with this seed.
+    """
     models = []
     for rank in range(RANKS):
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0 if broadcast else rank)
+            torch.manual_seed(redrawn if redrawn is not None else FIRST_SEED + (0 if broadcast else rank))
             models.append(nn.Linear(FEATURES, 1))
     optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in models]
     losses = []
@@ -88,6 +99,12 @@ def _refuse_before_running(answer: str) -> None:
 
 
 def _stored(file: Path) -> dict[str, torch.Tensor]:
+    others = sorted(each.name for each in file.parent.glob("*.pt"))
+    if not file.exists() and others:
+        raise Mistake(
+            f"the program stores in `{others[0]}`, whatever its argument: the file's name is `sys.argv[1]`, another "
+            "one each time."
+        )
     if not file.exists():
         raise Mistake("the program ends without storing the weights in the file that `sys.argv[1]` names.")
     try:
@@ -107,6 +124,10 @@ def _judge_weights(weights: dict[str, torch.Tensor], right: Outcome) -> None:
         "the ranks start from different weights: rank 0's are not broadcast.": simulate(broadcast=False),
         f"the gradients are summed, not averaged: every one is {RANKS}.0 times too large.": simulate(times=RANKS),
     }
+    for seed in (0, 1, 42):
+        suspects[
+            f"every rank draws new weights from the seed {seed}, so that rank 0's are lost: broadcast those it has."
+        ] = simulate(redrawn=seed)
     for diagnosis, outcome in suspects.items():
         if _same(weights, outcome.weights):
             raise Mistake(diagnosis)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import operator
 import random
+from itertools import pairwise
 from typing import Any
 
 import torch
 
 from utils.checks.ranks import Mark, run_cases
-from utils.checks.verdict import Mistake
+from utils.checks.verdict import Mistake, with_article
 
 CASES = ((12, 3), (13, 4), (2, 4), (97, 2), (1, 1))  # (samples, ranks)
 EPOCHS = 3
@@ -23,9 +24,19 @@ Dealt = dict[tuple[int, int, int], list[Any]]  # (samples, ranks, epoch) -> by r
 
 
 def verify(answer: Any) -> str:
-    dealt, disturbs = run_cases(answer, {"indices": observe}, 1)["indices"][0].value
-    for samples, ranks in CASES:
-        judge(dealt, samples, ranks)
+    seen = run_cases(answer, {"indices": observe}, 1)["indices"][0]
+    dealt, disturbs = seen.value
+    try:
+        for samples, ranks in CASES:
+            judge(dealt, samples, ranks)
+    except Mistake as mistake:
+        kinds = ", ".join(dict.fromkeys(op.kind for op in seen.ops))
+        if not kinds:
+            raise
+        raise Mistake(
+            f"your function communicates ({kinds}), but here the ranks are asked one by one and cannot: the arguments "
+            f"alone must give every rank the same order. {str(mistake)[0].upper()}{str(mistake)[1:]}"
+        ) from None
     padded = any(sum(map(len, dealt[s, n, 0])) > s for s, n in CASES)
     text = (
         "every sample reaches a rank and shares differ by at most one, for 12 samples on 3 ranks, 13 on 4, 2 on 4 and "
@@ -55,14 +66,14 @@ def observe(answer: Any, mark: Mark) -> tuple[Dealt, bool]:
 def as_list(indices: Any) -> list[int] | str:
     """Whole numbers as a list; else, in words, what it is instead."""
     if indices is None:
-        return "None: is there a `return`?"
+        return "None (is there a `return`?)"
     if isinstance(indices, torch.Tensor):
         indices = indices.tolist()
     try:
         return [operator.index(i) for i in indices]
     except TypeError:
-        kind = type(indices).__name__
-        return f"a {kind}" if not isinstance(indices, list | tuple) else f"a {kind} that holds more than whole numbers"
+        kind = with_article(type(indices).__name__)
+        return f"{kind} that holds more than whole numbers" if isinstance(indices, list | tuple) else kind
 
 
 def judge(dealt: Dealt, samples: int, ranks: int) -> None:
@@ -81,6 +92,9 @@ def judge(dealt: Dealt, samples: int, ranks: int) -> None:
         )
     if samples >= 12:
         _judge_epochs(dealt[samples, ranks, 0], dealt[samples, ranks, 1], case)
+    if samples >= 90:
+        for epoch in range(1, EPOCHS):
+            _judge_mixing(dealt[samples, ranks, epoch - 1], dealt[samples, ranks, epoch], case, epoch)
 
 
 def _judge_deal(shares: list[list[int]], samples: int, ranks: int, case: str) -> None:
@@ -103,10 +117,10 @@ def _judge_deal(shares: list[list[int]], samples: int, ranks: int, case: str) ->
         raise Mistake(f"{case}: {_count(missing)} on no rank: the remainder of {samples} / {ranks} is lost.")
     for rank, share in enumerate(shares):
         if len(share) > fair:
-            raise Mistake(f"{case}: rank {rank} gets {len(share)} samples; an equal share is at most {fair}.")
+            raise Mistake(f"{case}: rank {rank} gets {_samples(len(share))}; an equal share is at most {fair}.")
     least, most = min(map(len, shares)), max(map(len, shares))
     if most - least > 1:
-        raise Mistake(f"{case}: one rank gets {least} samples and another {most}; they may differ by one.")
+        raise Mistake(f"{case}: one rank gets {_samples(least)} and another {most}; they may differ by one.")
 
 
 def _judge_epochs(first: list[list[int]], second: list[list[int]], case: str) -> None:
@@ -117,6 +131,25 @@ def _judge_epochs(first: list[list[int]], second: list[list[int]], case: str) ->
             f"{case}: in epoch 1 every rank keeps the samples of epoch 0, in another order: shuffle before dealing, "
             "so that samples change ranks."
         )
+
+
+def _judge_mixing(before: list[list[int]], after: list[list[int]], case: str, epoch: int) -> None:
+    """A permutation leaves about one pair of neighbours in a hundred together, and half of a share on one of 2 ranks.
+
+    With 97 samples on 2 ranks, 0.85 of a share is five standard deviations above that half.
+    """
+    neighbours = [{pair for share in deal for pair in pairwise(share)} for deal in (before, after)]
+    kept = len(neighbours[0] & neighbours[1]) / max(1, len(neighbours[1]))
+    together = max(len(set(old) & set(new)) / max(1, len(set(new))) for old in before for new in after)
+    if kept > 0.7 or together > 0.85:
+        raise Mistake(
+            f"{case}: epoch {epoch} deals the order of epoch {epoch - 1} only moved along, so that the same samples "
+            "stay together: draw a new permutation of all samples each epoch."
+        )
+
+
+def _samples(number: int) -> str:
+    return f"{number} sample{'' if number == 1 else 's'}"
 
 
 def _count(number: int) -> str:

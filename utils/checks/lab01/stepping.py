@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any
 
 import torch.distributed as dist
-from torch.nn.functional import mse_loss
 
 from utils.checks.lab01.cases import on_case
-from utils.checks.lab01.gradients import Suspect, added, compare, scaled
-from utils.checks.lab01.traps import GRADIENT_TRAPS, PLAIN, SIZES, Trap, shares
+from utils.checks.lab01.gradients import Suspect, added, compare, mean_factors, scaled
+from utils.checks.lab01.traps import GRADIENT_TRAPS, OTHER_LOSSES, PLAIN, SIZES, Trap, lopsided, shares
 from utils.checks.lab01.twin import Taken, Twin, Watch, make_optimizer, one_step_each, same_weights
 from utils.checks.ranks import Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
@@ -41,7 +40,7 @@ def observe(trap: Trap, answer: Any, mark: Mark, steps: int = STEPS) -> Taken:
     watch = Watch(model, make_optimizer(model), mark)
     for step in range(steps):
         inputs, targets = shares(dist.get_world_size(), step)[dist.get_rank()]
-        watch.call(answer, model, watch.optimizer, mse_loss, inputs, targets)
+        watch.call(answer, model, watch.optimizer, lopsided, inputs, targets)
     return watch.taken()
 
 
@@ -62,6 +61,9 @@ def judge(trap: Trap, seen: Sequence[Seen], steps: int = STEPS) -> None:
                 "gradients of its own shard.",
             )
         ]
+        for loss, diagnosis in OTHER_LOSSES.items():
+            other = scaled(added(twin.gradients(batch, loss) for batch in batches), 1 / ranks)
+            suspects.append(Suspect([other] * ranks, diagnosis))
         if before is not None:
             suspects.append(
                 Suspect(
@@ -74,15 +76,13 @@ def judge(trap: Trap, seen: Sequence[Seen], steps: int = STEPS) -> None:
             [each.steps[step][0] for each in taken],
             whole,
             local,
-            {
-                ranks: "the gradients are summed, not averaged",
-                1 / ranks: "the gradients are averaged twice: their mean is divided by the number of ranks once more",
-            },
+            mean_factors(ranks),
             suspects,
             _untouched(seen, whole),
+            trap.frozen,
         )
         before = whole
-        losses = [mse_loss(twin.model(inputs), targets).item() for inputs, targets in batches]
+        losses = [lopsided(twin.model(inputs), targets).item() for inputs, targets in batches]
         _judge_loss([each.returned[step] for each in taken], losses)
         twin.step(batches)
         same_weights(taken, step, twin)
@@ -92,7 +92,13 @@ def _untouched(seen: Sequence[Seen], whole: Any) -> str:
     """At the step every rank has its own gradients: what did it communicate, and when?"""
     size = sum(g.numel() * g.element_size() for g in whole.values() if g is not None)
     early = sum(op.bytes for op in seen[0].after("call 0"))
-    late = sum(op.bytes for op in seen[0].after("step 0"))
+    after = seen[0].after("step 0")
+    late = sum(op.bytes for op in after if op.kind != "broadcast")
+    if late < size and any(op.kind == "broadcast" for op in after):
+        return (
+            "nothing is averaged: at `optimizer.step()` every rank has the gradients of its own shard, and rank 0's "
+            "weights then overwrite the others', whose samples are lost."
+        )
     if late >= size:
         return (
             "the averaging comes after the step: at `optimizer.step()` every rank still has the gradients of its own "

@@ -21,23 +21,28 @@ _JOB = re.compile(r"^(RANK|WORLD_SIZE|LOCAL_|GROUP_|ROLE_|MASTER_|TORCHELASTIC_|
 
 @dataclass(frozen=True)
 class Finished:
-    """What each rank printed on its stdout."""
+    """What each rank printed on its stdout, and which ranks called `torch.save`."""
 
     printed: tuple[str, ...]
+    stored_by: tuple[int, ...] = ()
 
 
-def run_program(text: str, folder: Path, ranks: int) -> Finished:
-    """Run `text` on `ranks` ranks with the path of a file to write as its argument.
+def run_program(text: str, folder: Path, ranks: int, argument: str = "weights.pt") -> Finished:
+    """Run `text` in `folder` on `ranks` ranks with one argument: the name of a file to write.
 
     Raises Mistake, naming the line, if a rank raises, and if the program is not over at the deadline.
     """
     (folder / "train.py").write_text(text, encoding="utf-8")
+    (folder / "watched.py").write_text(_WATCHED, encoding="utf-8")
     for attempt in range(ATTEMPTS):
         logs = folder / f"logs{attempt}"
-        code = _run_once(folder, logs, ranks)
+        code = _run_once(folder, logs, ranks, argument)
         errors = [_log(logs, rank, "stderr") for rank in range(ranks)]
         if code == 0:
-            return Finished(tuple(_log(logs, rank, "stdout") for rank in range(ranks)))
+            return Finished(
+                tuple(_log(logs, rank, "stdout") for rank in range(ranks)),
+                tuple(rank for rank in range(ranks) if (folder / f"stored-by-{rank}").exists()),
+            )
         if not any(_ABORT_AT_EXIT in each for each in errors) or any("Traceback" in each for each in errors):
             break
     raise Mistake(_what_failed(errors))
@@ -49,9 +54,24 @@ _ABORT_AT_EXIT = "terminate called without an active exception"
 ATTEMPTS = 3
 
 
-def _run_once(folder: Path, logs: Path, ranks: int) -> int:
+# Runs the program as if it had been started itself, and notes which ranks store something.
+_WATCHED = """
+import os, pathlib, runpy, sys
+import torch
+
+def save(*arguments, _save=torch.save, **named):
+    pathlib.Path(__file__).with_name("stored-by-" + os.environ["RANK"]).touch()
+    return _save(*arguments, **named)
+
+torch.save = save
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def _run_once(folder: Path, logs: Path, ranks: int, argument: str) -> int:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-    command += [f"--log-dir={logs}", "--redirects=3", "train.py", "weights.pt"]
+    command += [f"--log-dir={logs}", "--redirects=3", "watched.py", "train.py", argument]
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -106,7 +126,21 @@ def _what_failed(stderr: Sequence[str]) -> str:
         if lines and errors and "Connection" not in errors[-1]:
             number, source = lines[-1]
             return f"the program raises {errors[-1].rstrip('.')} (line {number}: `{source.strip()}`)."
-    return "a rank of the program ends with an error and says no more."
+    why = "a rank of the program ends with an error"
+    told = [line for line in map(_last_line, stderr) if line]
+    if not told:
+        return f"{why} and says no more."
+    return f"{why}: {' '.join(dict.fromkeys(told))} Did the ranks part? Is a collective under `if rank == 0:`?"
+
+
+def _last_line(text: str) -> str:
+    """Where this rank stood and the last that it wrote, without addresses, numbers and folders, which change."""
+    lines = re.findall(r'File "[^"]*train\.py", line (\d+), in .*\n\s*(?:\[rank\d+\]: ?)?\s*(.+)', text)
+    errors = re.findall(r"^(?:\[rank\d+\]: ?)?(\w+(?:Error|Exception|Exit|Interrupt): .*)$", text, re.MULTILINE)
+    if not lines or not errors:
+        return ""
+    said = re.sub(r"\[[^]]*\]:?\d*|/\S+", "", errors[-1])
+    return f"line {lines[-1][0]}: `{lines[-1][1].strip()}` ends with {' '.join(said.split()).rstrip('. ,')[:160]}."
 
 
 def _log(logs: Path, rank: int, stream: str) -> str:

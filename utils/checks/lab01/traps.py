@@ -31,6 +31,11 @@ class Trap:
             torch.manual_seed(seed)
             return self.make()
 
+    @property
+    def frozen(self) -> frozenset[str]:
+        """The names of the parameters that do not train."""
+        return frozenset(name for name, p in self.build().named_parameters() if not p.requires_grad)
+
 
 def shares(world_size: int, seed: int = 0, sizes: tuple[int, ...] | None = None) -> list[Batch]:
     """One batch for each rank, of `sizes` samples (default: PER_RANK each). Rank r's inputs are r + 1 times as wide."""
@@ -45,6 +50,22 @@ def shares(world_size: int, seed: int = 0, sizes: tuple[int, ...] | None = None)
 def joined(batches: list[Batch]) -> Batch:
     """The whole batch that one process would see."""
     return torch.cat([inputs for inputs, _ in batches]), torch.cat([targets for _, targets in batches])
+
+
+def lopsided(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """The mean over the samples of a loss that no other can stand for: too low costs half as much as too high."""
+    error = outputs - targets
+    return (error.square() * torch.where(error > 0, 1.0, 0.5)).mean()
+
+
+def swapped(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    return lopsided(targets, outputs)
+
+
+OTHER_LOSSES = {
+    swapped: "the arguments of the loss are swapped: it is called as `loss_fn(outputs, targets)`.",
+    nn.functional.mse_loss: "the gradients are those of the mean squared error: call the `loss_fn` that is passed in.",
+}
 
 
 def _two_equal_layers() -> nn.Module:
@@ -75,6 +96,21 @@ class _Unused(nn.Module):
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         return self.used(inputs)
+
+
+class _Nested(nn.Module):
+    """A parameter and a buffer in the root itself, a layer one module deep, another three deep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.randn(FEATURES))
+        self.register_buffer("shift", torch.randn(FEATURES))
+        inner = nn.Sequential(nn.Tanh(), nn.Sequential(nn.Linear(FEATURES, FEATURES)))
+        self.body = nn.Sequential(nn.Linear(FEATURES, FEATURES), inner)
+        self.head = nn.Linear(FEATURES, FEATURES)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return self.head(self.body(self.scale * inputs + self.shift))
 
 
 class _OneLargeManyTiny(nn.Module):
@@ -114,7 +150,8 @@ PLAIN = Trap("a model of two equal layers", _two_equal_layers)
 TIED = Trap("a model with tied weights", _tied)
 FROZEN = Trap("a model with frozen parameters", _frozen)
 UNUSED = Trap("a model with a layer that its forward does not use", _Unused)
+NESTED = Trap("a model of nested modules, with a parameter in the root itself", _Nested)
 SIZES = Trap("a model of one large and many tiny tensors", _OneLargeManyTiny)
 BUFFERS = Trap("a model with BatchNorm buffers and a transposed weight", _Buffered)
 
-GRADIENT_TRAPS = (PLAIN, TIED, FROZEN, UNUSED, SIZES)
+GRADIENT_TRAPS = (PLAIN, TIED, FROZEN, UNUSED, NESTED, SIZES)

@@ -7,23 +7,31 @@ would not show.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.nn.functional import mse_loss
 
 from utils.checks.lab01.gradients import Gradients, gradients_of
-from utils.checks.lab01.traps import Batch, Trap, joined
+from utils.checks.lab01.traps import Batch, Trap, joined, lopsided
 from utils.checks.ranks import Mark, hold_back
-from utils.checks.verdict import Mistake
+from utils.checks.verdict import Mistake, with_article
 
 WEIGHT_TOLERANCE = 1e-6  # of the norm of all weights, for each step taken
 
 Weights = dict[str, torch.Tensor]
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+class Pass(NamedTuple):
+    """A forward of the model, or the backward through its output; both have the same number within the call."""
+
+    kind: Literal["forward", "backward"]
+    number: int
+    samples: int
 
 
 def make_optimizer(model: nn.Module) -> torch.optim.SGD:
@@ -36,7 +44,7 @@ def weights_of(model: nn.Module) -> Weights:
 
 @dataclass
 class Watch:
-    """In a rank: notes the gradients at every `optimizer.step()`, call by call, and what each call returned."""
+    """In a rank: notes the gradients at every `optimizer.step()`, call by call, and what each call did besides."""
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
@@ -44,17 +52,30 @@ class Watch:
     steps: list[list[Gradients]] = field(default_factory=list)  # by call of the answer, then by optimizer step
     returned: list[Any] = field(default_factory=list)
     weights: list[Weights] = field(default_factory=list)  # after each call
+    passes: list[list[Pass]] = field(default_factory=list)  # by call, in order
+    reduced: list[int] = field(default_factory=list)  # by call, the bytes that DDP's own reducer all-reduced
 
     def __post_init__(self) -> None:
         self.optimizer.register_step_pre_hook(self._at_step)
+        self._forward, self.model.forward = self.model.forward, self._at_forward
 
     def _at_step(self, *_: Any) -> None:
         self.steps[-1].append(gradients_of(self.model))
         self.mark(f"step {len(self.steps) - 1}")
 
+    def _at_forward(self, *arguments: Any, **named: Any) -> Any:
+        output = self._forward(*arguments, **named)
+        if self.passes and isinstance(output, torch.Tensor) and output.requires_grad:
+            passes, number, samples = self.passes[-1], len(self.passes[-1]), len(output)
+            passes.append(Pass("forward", number, samples))
+            output.register_hook(lambda _: passes.append(Pass("backward", number, samples)))
+        return output
+
     def call(self, answer: Any, *arguments: Any) -> None:
         """Call the answer once; its operations stand after the mark "call i", from its step on after "step i"."""
         self.steps.append([])
+        self.passes.append([])
+        self.reduced.append(0)
         if len(self.steps) == 1:
             hold_back(dist.get_world_size() - 1)
         self.mark(f"call {len(self.steps) - 1}")
@@ -62,16 +83,24 @@ class Watch:
         self.weights.append(weights_of(self.model))
 
     def taken(self) -> Taken:
-        return Taken(tuple(map(tuple, self.steps)), tuple(self.returned), tuple(self.weights))
+        return Taken(
+            tuple(map(tuple, self.steps)),
+            tuple(self.returned),
+            tuple(self.weights),
+            tuple(map(tuple, self.passes)),
+            tuple(self.reduced),
+        )
 
 
 @dataclass(frozen=True)
 class Taken:
-    """One rank's calls of the answer: the gradients at each optimizer step, what was returned, the weights after it."""
+    """One rank's calls of the answer, with the fields of `Watch`."""
 
     steps: tuple[tuple[Gradients, ...], ...]
     returned: tuple[Any, ...]
     weights: tuple[Weights, ...]
+    passes: tuple[tuple[Pass, ...], ...]
+    reduced: tuple[int, ...]
 
 
 class Twin:
@@ -81,18 +110,18 @@ class Twin:
         self.model = trap.build()
         self.optimizer = make_optimizer(self.model)
 
-    def gradients(self, batch: Batch) -> Gradients:
+    def gradients(self, batch: Batch, loss: Loss = lopsided) -> Gradients:
         """Of the mean loss over this batch, at the weights of now."""
         model = copy.deepcopy(self.model)
         model.zero_grad()
-        mse_loss(model(batch[0]), batch[1]).backward()
+        loss(model(batch[0]), batch[1]).backward()
         return gradients_of(model)
 
     def step(self, batches: Sequence[Batch]) -> float:
         """One step on all batches joined; returns the mean loss over their samples."""
         inputs, targets = joined(list(batches))
         self.optimizer.zero_grad()
-        loss = mse_loss(self.model(inputs), targets)
+        loss = lopsided(self.model(inputs), targets)
         loss.backward()
         self.optimizer.step()
         return loss.item()
@@ -103,9 +132,9 @@ def one_step_each(taken: Sequence[Taken], call: int, steps: int = 1) -> None:
     for rank, each in enumerate(taken):
         got = len(each.steps[call])
         if got != steps:
-            times = "never" if got == 0 else "once" if got == 1 else f"{got} times"
+            times = "never called" if got == 0 else "called once" if got == 1 else f"called {got} times"
             wanted = "once" if steps == 1 else f"{steps} times"
-            raise Mistake(f"`optimizer.step()` is called {times} on rank {rank}; it should be called {wanted}.")
+            raise Mistake(f"`optimizer.step()` is {times} on rank {rank}; it should be called {wanted}.")
 
 
 def same_weights(taken: Sequence[Taken], call: int, twin: Twin, steps: int = 1) -> None:
@@ -127,4 +156,4 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
-    return f"a {type(value).__name__}"
+    return with_article(type(value).__name__)

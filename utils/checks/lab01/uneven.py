@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any
 
 import torch.distributed as dist
-from torch.nn.functional import mse_loss
 
 from utils.checks.lab01.cases import on_case
 from utils.checks.lab01.gradients import Gradients, Suspect, added, compare, scaled
-from utils.checks.lab01.traps import FROZEN, PLAIN, TIED, UNUSED, Batch, Trap, shares
+from utils.checks.lab01.traps import FROZEN, OTHER_LOSSES, PER_RANK, PLAIN, TIED, UNUSED, Batch, Trap, lopsided, shares
 from utils.checks.lab01.twin import Taken, Twin, Watch, make_optimizer, one_step_each, same_weights
 from utils.checks.ranks import Hang, Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
@@ -27,7 +26,8 @@ Sizes = tuple[tuple[int, ...], ...]
 def verify(answer: Any) -> str:
     _verify(answer, (PLAIN,), EQUAL_COUNTS)
     _verify(answer, (PLAIN,), THREE_RANKS)  # alone: where it hangs, no later case may come in between
-    _verify(answer, (TIED, FROZEN, UNUSED), THREE_RANKS)
+    _verify(answer, (TIED, FROZEN), THREE_RANKS)
+    _verify(answer, (UNUSED,), THREE_RANKS)
     _verify(answer, (PLAIN,), TWO_RANKS)
     return (
         "at every step each rank has the gradients of all samples of that step, each counted once, within 1e-5 of a "
@@ -42,12 +42,28 @@ def _verify(answer: Any, traps: Sequence[Trap], sizes: Sizes) -> None:
     try:
         cases = run_cases(answer, {trap.name: partial(observe, trap, sizes) for trap in traps}, len(counts))
     except Hang as hang:
+        if traps == (UNUSED,):
+            raise _unused(hang, where) from None
         raise Mistake(
             f"with {where} the ranks hang: one that has no batch left must go on taking part until all are done. {hang}"
         ) from None
+    except Mistake as mistake:
+        if traps == (UNUSED,):
+            raise _unused(mistake, where) from None
+        raise
     for trap in traps:
         with on_case(f"{trap.name}, {where}", cases[trap.name], first=sizes is EQUAL_COUNTS):
             judge(trap, sizes, cases[trap.name])
+
+
+def _unused(mistake: Mistake, where: str) -> Mistake:
+    """The only trap of that launch is the model with an unused layer, and all others went well before."""
+    unused = [name for name, gradient in Twin(UNUSED).gradients(shares(1)[0]).items() if gradient is None]
+    return Mistake(
+        f"on {UNUSED.name}, {where}: {' and '.join(f'`{name}`' for name in unused)} have no gradient on the ranks that "
+        "have a batch. A rank without one must contribute for the same parameters as the others, and the others then "
+        f"for the same as it: where a gradient is None, put zeros on every rank, or on none. {mistake}"
+    )
 
 
 def batches_of(sizes: Sizes) -> list[list[Batch]]:
@@ -60,7 +76,7 @@ def observe(trap: Trap, sizes: Sizes, answer: Any, mark: Mark) -> Taken:
     model = trap.build()
     watch = Watch(model, make_optimizer(model), mark)
     mine = [step[dist.get_rank()] for step in batches_of(sizes)]
-    watch.call(answer, model, watch.optimizer, mse_loss, [batch for batch in mine if len(batch[0])])
+    watch.call(answer, model, watch.optimizer, lopsided, [batch for batch in mine if len(batch[0])])
     return watch.taken()
 
 
@@ -69,6 +85,8 @@ def judge(trap: Trap, sizes: Sizes, seen: Sequence[Seen]) -> None:
     twin = Twin(trap)
     taken: list[Taken] = [each.value for each in seen]
     _steps_taken(taken, sizes)
+    ranks, before = len(seen), None
+    last: list[Batch | None] = [None] * ranks
     for step, batches in enumerate(batches_of(sizes)):
         present = [batch for batch in batches if len(batch[0])]
         total = sum(sizes[step])
@@ -77,6 +95,29 @@ def judge(trap: Trap, sizes: Sizes, seen: Sequence[Seen]) -> None:
         whole = scaled(added(shares_of_sum), 1 / total)
         silent = scaled(whole, 0.0)
         local = [twin.gradients(batch) if len(batch[0]) else silent for batch in batches]
+        suspects = _suspects(means, ranks)
+        if before is not None:
+            for kept in (ranks / total, ranks, 1.0):
+                suspects.append(
+                    Suspect(
+                        [added([scaled(before, kept), whole])] * ranks,
+                        "from the second step on, the gradients of the step before are still in the sum: `zero_grad` "
+                        "is missing, which every rank needs before each step.",
+                    )
+                )
+        last = [batch if len(batch[0]) else old for batch, old in zip(batches, last, strict=True)]
+        if None not in last:
+            again = [scaled(twin.gradients(batch), len(batch[0])) for batch in last]
+            for count in {sum(len(batch[0]) for batch in last), total}:
+                suspects.append(
+                    Suspect(
+                        [scaled(added(again), 1 / count)] * ranks,
+                        "a rank whose batches are used up repeats its last one: those samples count a second time.",
+                    )
+                )
+        for loss, diagnosis in OTHER_LOSSES.items():
+            other = [scaled(twin.gradients(batch, loss), len(batch[0])) for batch in present]
+            suspects.append(Suspect([scaled(added(other), 1 / total)] * ranks, diagnosis))
         compare(
             [each.steps[0][step] for each in taken],
             whole,
@@ -84,10 +125,16 @@ def judge(trap: Trap, sizes: Sizes, seen: Sequence[Seen]) -> None:
             {
                 total: "each rank's sum is added up, but never divided by the number of samples",
                 total / len(present): "the sum is divided by the number of ranks that have a batch, not of samples",
-                total / len(sizes[0]): "the sum is divided by the number of ranks, not of samples",
+                total / ranks: "the sum is divided by the number of ranks, not of samples",
+                1 / ranks: "the gradients are weighted by each rank's count and then averaged over the ranks as well: "
+                "weighted gradients are only to be added up",
+                total / PER_RANK / ranks: f"each batch is weighted as a part of a full one of {PER_RANK} samples, and "
+                "the sum divided by the number of ranks: divide by the samples of this step",
             },
-            _suspects(means, len(sizes[0])),
+            suspects,
+            frozen=trap.frozen,
         )
+        before = whole
         twin.step(present)
     same_weights(taken, 0, twin, steps=len(sizes))
 

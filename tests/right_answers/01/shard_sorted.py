@@ -1,0 +1,8 @@
+"""Every share in the order of the sample numbers."""
+
+import torch
+
+
+def shard_indices(num_samples, rank, world_size, epoch):
+    order = torch.randperm(num_samples, generator=torch.Generator().manual_seed(epoch))
+    return sorted(order[rank::world_size].tolist())
