@@ -85,8 +85,8 @@ SCRIPT_MISTAKES = {
         "torch.manual_seed(0)\nmodel.reset_parameters()",
     ),
     "Is a collective under `if rank == 0:`?": (
-        "    mean_loss = loss.detach() / world_size\n",
-        "    mean_loss = loss.detach() / world_size\n    if step == 2 and rank == 1:\n        break\n",
+        "        dist.all_reduce(parameter.grad)\n",
+        "        if rank == 0:\n            dist.all_reduce(parameter.grad)\n",
     ),
     "without storing the weights": ("torch.save(model.state_dict(), sys.argv[1])", "pass"),
     "is not `model.state_dict()`": ("model.state_dict(), sys", "model.weight.detach(), sys"),
@@ -109,7 +109,7 @@ def test_wrong_script_is_named(solved, diagnosis):
 def test_script_that_hangs_ends_at_the_deadline_and_leaves_no_process(solved, monkeypatch, tmp_path):
     psutil = pytest.importorskip("psutil")
     monkeypatch.setattr("utils.checks.lab01.torchrun.DEADLINE", 15.0)
-    with pytest.raises(Mistake, match="not over after 15 s"):
+    with pytest.raises(Mistake, match=r"not over after 15 s: rank 0 waits at line 2, `time.sleep\(1000\)`"):
         run_program("import time\ntime.sleep(1000)\n", tmp_path, 2)
     left = [p for p in psutil.process_iter(["cmdline"]) if "train.py" in (p.info["cmdline"] or [])]
     assert left == []

@@ -1,7 +1,8 @@
 """01.script: the loop as a program under `python -m torch.distributed.run`.
 
 The card gives the program's beginning: rank r draws its own weights with seed 7 + r and its own samples with seed
-100 + r, so that no rank could compute the answer alone. `simulate` repeats it in one process, with or without each mistake.
+100 + r, so that no rank could compute the answer alone. `simulate` repeats it in one process, with or without each
+mistake.
 """
 
 from __future__ import annotations

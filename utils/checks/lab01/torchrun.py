@@ -56,8 +56,10 @@ ATTEMPTS = 3
 
 # Runs the program as if it had been started itself, and notes which ranks store something.
 _WATCHED = """
-import os, pathlib, runpy, sys
+import faulthandler, os, pathlib, runpy, sys
 import torch
+
+faulthandler.dump_traceback_later(float(sys.argv.pop(1)))  # where it waits, if it is not over by then
 
 def save(*arguments, _save=torch.save, **named):
     pathlib.Path(__file__).with_name("stored-by-" + os.environ["RANK"]).touch()
@@ -71,7 +73,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 def _run_once(folder: Path, logs: Path, ranks: int, argument: str) -> int:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-    command += [f"--log-dir={logs}", "--redirects=3", "watched.py", "train.py", argument]
+    command += [f"--log-dir={logs}", "--redirects=3", "watched.py", f"{0.7 * DEADLINE:.1f}", "train.py", argument]
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -84,8 +86,10 @@ def _run_once(folder: Path, logs: Path, ranks: int, argument: str) -> int:
     try:
         return process.wait(DEADLINE)
     except subprocess.TimeoutExpired:
+        waiting = _where([_log(logs, rank, "stderr") for rank in range(ranks)], folder)
         raise Mistake(
-            f"the program is not over after {DEADLINE:.0f} s: does every rank issue the same collectives?"
+            f"the program is not over after {DEADLINE:.0f} s: {waiting}does every rank issue the same collectives? Is "
+            "one under `if rank == 0:`?"
         ) from None
     finally:
         _end(process)
@@ -133,14 +137,26 @@ def _what_failed(stderr: Sequence[str]) -> str:
     return f"{why}: {' '.join(dict.fromkeys(told))} Did the ranks part? Is a collective under `if rank == 0:`?"
 
 
+def _where(stderr: Sequence[str], folder: Path) -> str:
+    """The lines of the program at which the ranks wait; `stderr` by rank."""
+    program, places = (folder / "train.py").read_text(encoding="utf-8").splitlines(), []
+    for rank, text in enumerate(stderr):
+        found = re.search(r'File "[^"]*train\.py", line (\d+) in', text)
+        if found:
+            places.append(f"rank {rank} waits at line {found[1]}, `{program[int(found[1]) - 1].strip()}`")
+    return f"{'; '.join(places)}; " if places else ""
+
+
 def _last_line(text: str) -> str:
     """Where this rank stood and the last that it wrote, without addresses, numbers and folders, which change."""
     lines = re.findall(r'File "[^"]*train\.py", line (\d+), in .*\n\s*(?:\[rank\d+\]: ?)?\s*(.+)', text)
     errors = re.findall(r"^(?:\[rank\d+\]: ?)?(\w+(?:Error|Exception|Exit|Interrupt): .*)$", text, re.MULTILINE)
     if not lines or not errors:
         return ""
-    said = re.sub(r"\[[^]]*\]:?\d*|/\S+", "", errors[-1])
-    return f"line {lines[-1][0]}: `{lines[-1][1].strip()}` ends with {' '.join(said.split()).rstrip('. ,')[:160]}."
+    said = " ".join(re.sub(r"\[[^]]*\]:?\d*|/\S+", "", errors[-1]).split(". ")[0].split())
+    if "Connection" in said or "peer" in said:  # how gloo words it depends on who left first
+        said = f"{said.split(':')[0]}: the connection to another rank broke off"
+    return f"line {lines[-1][0]}: `{lines[-1][1].strip()}` ends with {said.rstrip('. ,')}."
 
 
 def _log(logs: Path, rank: int, stream: str) -> str:
