@@ -40,7 +40,7 @@ def finished(model):
 
 
 def test_a_stub_is_seen_before_it_runs(monkeypatch):
-    monkeypatch.setattr(ranks, "run_cases", lambda *_: pytest.fail("a stub was run"))
+    monkeypatch.setattr("utils.checks.lab01.averaging.run_cases", lambda *_: pytest.fail("a stub was run"))
     assert repr(check(ID, stub)) == (
         f"not begun · {ID}: write the body of `stub` in place of its `raise NotImplementedError`."
     )
@@ -166,7 +166,7 @@ def test_a_hole_in_a_check_is_a_verdict_too(monkeypatch):
         ("average_gradients", "did you mean '01.average_gradients'?"),
         ("02.average_gradients", "did you mean '01.average_gradients'?"),
         ("01.zzz", "; there are 01.shard_indices, "),
-        (1, "not by a int"),
+        (1, "not by an int"),
     ],
 )
 def test_an_unknown_exercise_names_the_nearest(wrong, words):

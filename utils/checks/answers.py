@@ -45,6 +45,8 @@ def plain_function(answer: Any) -> FunctionType | None:
             answer = answer.func
         elif hasattr(answer, "__func__"):
             answer = answer.__func__
+        elif hasattr(answer, "__wrapped__"):  # such as what `functools.cache` makes
+            answer = answer.__wrapped__
         elif isinstance(getattr(type(answer), "__call__", None), FunctionType):  # noqa: B004 (its own, not `type`'s)
             answer = type(answer).__call__
         else:
