@@ -8,6 +8,7 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from utils.runtime import processes, ship
@@ -46,30 +47,40 @@ def launch(
     world_size = int(world_size)
     chosen = choose_backend(backend, world_size)
     method = processes.choose_start_method(start)
-    call = ship.pack_call(fn, args)
-    setup = ship.pack(tuple(processes.RANK_SETUP))
+    job = Job(
+        rank=0,
+        world_size=world_size,
+        backend=chosen,
+        call=ship.pack_call(fn, args),
+        setup=ship.pack(tuple(processes.RANK_SETUP)),
+        folder="",
+        group_timeout=timeout + _GROUP_TIMEOUT_BEYOND,
+        threads=max(1, _cores() // world_size),
+        environment=dict(os.environ),
+        working_directory=_working_directory(),
+        path=tuple(sys.path),
+        suite=str(processes.SUITE),
+    )
     with tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as folder:
-        ranks = processes.take(world_size, method)
-        supervisor = Supervisor(ranks, folder, timeout)
+        ranks: list[processes.RankProcess] = []
+        supervisor = None
         try:
+            ranks = processes.take(world_size, method)
+            supervisor = Supervisor(ranks, folder, timeout)
             for rank, each in enumerate(ranks):
-                job = _job(rank, world_size, chosen, call, setup, folder, timeout)
-                each.pipe.send_bytes(pickle.dumps(job))
+                each.pipe.send_bytes(pickle.dumps(replace(job, rank=rank, folder=folder)))
             values, accounts = supervisor.results()
         except KeyboardInterrupt:
-            where = supervisor.interrupted()
-            raise KeyboardInterrupt(
-                f"the run was interrupted; all ranks were ended. At that moment:\n{where}"
-            ) from None
+            where = supervisor.interrupted() if supervisor else "they were being started"
+            raise KeyboardInterrupt(f"all ranks were ended. At the moment of the interrupt:\n{where}") from None
         finally:
             processes.release(ranks)
             printed = read_printed(folder, world_size)
             show_printed(printed)
             if method == "spawn":
                 processes.keep_ready(world_size)
-    return _run(
-        chosen, [_opened(rank, value) for rank, value in enumerate(values)], printed, supervisor.seconds, accounts
-    )
+    opened = [_opened(rank, value) for rank, value in enumerate(values)]
+    return _run(chosen, opened, printed, supervisor.seconds, accounts)
 
 
 def _opened(rank: int, value: bytes) -> Any:
@@ -101,30 +112,11 @@ def _run(backend: str, values: list[Any], printed: list[str], seconds: float, ac
     )
 
 
-def _job(
-    rank: int, world_size: int, backend: str, call: ship.Parcel, setup: ship.Parcel, folder: str, timeout: float
-) -> Job:
-    return Job(
-        rank=rank,
-        world_size=world_size,
-        backend=backend,
-        call=call,
-        setup=setup,
-        folder=folder,
-        group_timeout=timeout + _GROUP_TIMEOUT_BEYOND,
-        threads=max(1, _cores() // world_size),
-        environment=dict(os.environ),
-        working_directory=_working_directory(),
-        path=tuple(sys.path),
-        suite=str(processes.SUITE),
-    )
-
-
 def _working_directory() -> str:
     try:
         return os.getcwd()
-    except FileNotFoundError:  # it was removed under the notebook
-        return ""
+    except FileNotFoundError:
+        raise LaunchError("the notebook's working folder no longer exists: os.chdir() to one that does.") from None
 
 
 def _cores() -> int:

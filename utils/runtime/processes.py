@@ -146,9 +146,14 @@ def _start(count: int, method: str) -> list[RankProcess]:
     if count < 1:
         return []
     for _ in range(3):
+        started: list[RankProcess] = []
         try:
             with _starting, uninterrupted(), _without_main():
-                return _start_once(count, method)
+                started = _start_once(count, method)
+            return started
+        except KeyboardInterrupt:  # it was held back until here
+            release(started)
+            raise
         except (EOFError, ConnectionError):
             time.sleep(0.3)
         except OSError as error:

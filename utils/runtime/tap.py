@@ -170,7 +170,7 @@ class Tap:
         again = sum(known.group_name == handle.group_name for known, _, _ in self._groups)
         name = f"{handle.group_name}, made again {again}" if again else handle.group_name
         group = Group(name, tuple(dist.get_process_group_ranks(handle)), handle.rank())
-        timed = bool(self._groups) and _time_limit(handle) != _time_limit(self._groups[0][0])
+        timed = _time_limit(handle) != _time_limit(dist.group.WORLD)
         self._groups.append((handle, group, timed or again > 0))
         return group, timed
 
