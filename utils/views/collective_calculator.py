@@ -9,21 +9,18 @@ calculator.result.traffic[0].sent   # bytes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
-from ipywidgets import HTML, Dropdown, HBox, Image, IntSlider, Layout, SelectionSlider, VBox
+from ipywidgets import Dropdown, IntSlider, Layout, SelectionSlider
 
 from utils.theory.traffic import Traffic, check_group, traffic_by_rank
 from utils.theory.units import GiB, KiB, MiB, format_bytes
-from utils.views.board import Board
+from utils.views.calculator import Calculator
 from utils.views.collectives import HEIGHT, KINDS, MOST_RANKS, collective_scene, collective_words
-from utils.views.figure import WIDTH, mime_bundle, png_bytes
 
 SIZES = tuple(KiB * 2**power for power in range(21))  # 1 KiB to 1 GiB
 assert SIZES[-1] == GiB
 FEWEST_RANKS = 2
-_FAST = 1  # compression while a slider moves
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Result:
     words: str
 
 
-class CollectiveCalculator(VBox):
+class CollectiveCalculator(Calculator):
     """Three controls, a sentence and a picture. One figure is kept; a move redraws it into the same image widget.
 
     kind: one of `collectives.KINDS`; ranks: 2 to 16; size: bytes. A number out of range becomes the nearest that the
@@ -45,7 +42,7 @@ class CollectiveCalculator(VBox):
     """
 
     def __init__(self, kind: str = "all_reduce", ranks: int = 4, size: float = 64 * MiB) -> None:
-        self._board = Board(HEIGHT, WIDTH)
+        super().__init__(HEIGHT, words_height=52)
         self._kind = Dropdown(
             options=[(_name(kind), kind) for kind in KINDS],
             description="Collective",
@@ -68,15 +65,7 @@ class CollectiveCalculator(VBox):
             layout=Layout(width="310px"),
             style={"description_width": "60px"},
         )
-        self._words = HTML(layout=Layout(width=f"{WIDTH}px", height="52px", overflow="hidden"))
-        self._image = Image(
-            format="png",
-            width=WIDTH,
-            height=HEIGHT,
-            layout=Layout(width=f"{WIDTH}px", height=f"{HEIGHT}px", flex="0 0 auto", object_fit="contain"),
-        )
-        controls = HBox([self._kind, self._ranks, self._size], layout=Layout(flex_flow="row wrap"))
-        super().__init__([controls, self._words, self._image])
+        self.lay_out([self._kind, self._ranks, self._size])
         self.kind, self.ranks, self.size = kind, ranks, size
         for control in (self._kind, self._ranks, self._size):
             control.observe(self._redraw, names="value")
@@ -115,21 +104,7 @@ class CollectiveCalculator(VBox):
         kind, world_size, total_bytes = self.kind, self.ranks, self.size
         words = collective_words(kind, world_size, total_bytes)
         self.result = Result(kind, world_size, total_bytes, traffic_by_rank(kind, total_bytes, world_size), words)
-        self._board.show(collective_scene(kind, world_size, total_bytes))
-        with self.hold_sync():
-            self._words.value = f'<div role="status" style="line-height: 1.4">{escape(words)}</div>'
-            self._image.value = png_bytes(self._board.figure, _FAST)
-
-    def image_bytes(self) -> bytes:
-        """The picture as a small PNG."""
-        return png_bytes(self._board.figure)
-
-    def __repr__(self) -> str:
-        return f"Calculator: {self.result.words}"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """The live widget where there is a kernel; the picture and its words where there is none."""
-        return {**super()._repr_mimebundle_(**kwargs), **mime_bundle(self.image_bytes(), repr(self))}
+        self.show(collective_scene(kind, world_size, total_bytes), words)
 
 
 def _name(kind: str) -> str:

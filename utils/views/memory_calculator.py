@@ -9,17 +9,15 @@ calculator.result.states.total      # bytes on each GPU
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
-from ipywidgets import HTML, Checkbox, Dropdown, HBox, Image, IntSlider, Layout, SelectionSlider, VBox
+from ipywidgets import Checkbox, Dropdown, IntSlider, Layout, SelectionSlider
 
 from utils.theory.memory import ModelStates
 from utils.theory.models import PRESETS
 from utils.theory.recipes import PRECISION_RECIPES
 from utils.theory.units import GB, GiB
-from utils.views.board import Board
-from utils.views.figure import WIDTH, mime_bundle, png_bytes
+from utils.views.calculator import Calculator
 from utils.views.memory import HEIGHT, Question, memory_scene, memory_words
 
 OWN = "a number of your own"
@@ -31,7 +29,6 @@ MEMORIES: dict[str, int] = {
 }
 GPUS = tuple(2**power for power in range(11))  # 1 to 1024
 MOST_RESERVE = 40  # per cent
-_FAST = 1  # compression while a slider moves
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Result:
     words: str
 
 
-class MemoryCalculator(VBox):
+class MemoryCalculator(Calculator):
     """Seven controls, a sentence and a picture. One figure is kept; a move redraws it into the same image widget.
 
     model: a name in `theory.models.PRESETS`, or a number of parameters. memory: a name in `MEMORIES`; GB is 10^9 bytes,
@@ -62,7 +59,7 @@ class MemoryCalculator(VBox):
         reserve: float = 0,
         bucket_copy: bool = False,
     ) -> None:
-        self._board = Board(HEIGHT, WIDTH)
+        super().__init__(HEIGHT, words_height=72)
         self._following = False  # while the slider of parameters follows the preset
         self._model = Dropdown(options=[OWN, *PRESETS], **_named("Model", "Which model", 300, 50))
         self._count = SelectionSlider(
@@ -90,13 +87,6 @@ class MemoryCalculator(VBox):
             indent=False,
             layout=Layout(width="290px"),
         )
-        self._words = HTML(layout=Layout(width=f"{WIDTH}px", height="72px", overflow="hidden"))
-        self._image = Image(
-            format="png",
-            width=WIDTH,
-            height=HEIGHT,
-            layout=Layout(width=f"{WIDTH}px", height=f"{HEIGHT}px", flex="0 0 auto", object_fit="contain"),
-        )
         self._controls = (
             self._model,
             self._count,
@@ -106,8 +96,7 @@ class MemoryCalculator(VBox):
             self._reserve,
             self._gpus,
         )
-        controls = HBox(list(self._controls), layout=Layout(flex_flow="row wrap", width=f"{WIDTH}px"))
-        super().__init__([controls, self._words, self._image])
+        self.lay_out(self._controls)
         self.model, self.memory, self.recipe = model, memory, recipe
         self.gpus, self.reserve, self.bucket_copy = gpus, reserve, bucket_copy
         self._model.observe(self._show_count, names="value")
@@ -201,21 +190,7 @@ class MemoryCalculator(VBox):
         )
         words = memory_words(question)
         self.result = Result(question, question.states, question.most_parameters, words)
-        self._board.show(memory_scene(question))
-        with self.hold_sync():
-            self._words.value = f'<div role="status" style="line-height: 1.4">{escape(words)}</div>'
-            self._image.value = png_bytes(self._board.figure, _FAST)
-
-    def image_bytes(self) -> bytes:
-        """The picture as a small PNG."""
-        return png_bytes(self._board.figure)
-
-    def __repr__(self) -> str:
-        return f"Calculator: {self.result.words}"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """The live widget where there is a kernel; the picture and its words where there is none."""
-        return {**super()._repr_mimebundle_(**kwargs), **mime_bundle(self.image_bytes(), repr(self))}
+        self.show(memory_scene(question), words)
 
 
 def _named(label: str, tooltip: str, width: int, label_width: int) -> dict[str, Any]:
