@@ -14,7 +14,7 @@ def refuse_another_utils() -> None:
     spec = find_spec("utils")
     found = Path(spec.origin).resolve() if spec and spec.origin else None
     if found != _OURS:
-        where = found or (list(spec.submodule_search_locations)[0] if spec else "nowhere")
+        where = found or (next(iter(spec.submodule_search_locations)) if spec else "nowhere")
         raise ImportError(
             f"`utils` is found at {where}, not at {_OURS.parent}: another module of that name is in the way. "
             "Rename it or uninstall it, or start the notebook from another folder; then restart the kernel."
