@@ -58,6 +58,21 @@ def test_what_is_no_stub():
     assert find_stub(finished) is None
 
 
+def uses_the_name_of_a_stub(model):
+    import itertools
+
+    def local(stub):
+        return stub
+
+    from json import dumps as stub
+
+    return [itertools.stub, local(stub), lambda: stub]
+
+
+def test_an_attribute_or_a_local_name_is_no_call_of_a_stub():
+    assert find_stub(uses_the_name_of_a_stub) is None
+
+
 @pytest.mark.parametrize("nothing", [None, ...])
 def test_no_answer_is_not_begun(nothing):
     assert repr(check(ID, nothing)).startswith(f"not begun · {ID}: no answer yet")

@@ -13,6 +13,8 @@ from utils.checks.exercise import Exercise
 from utils.checks.verdict import Mistake, NotBegun, with_article
 
 _JUMPS = frozenset([*dis.hasjrel, *dis.hasjabs])
+_GLOBAL_LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
+_CLOSURE_LOADS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 
 
 def inspect_answer(exercise: Exercise, answer: Any) -> None:
@@ -55,7 +57,7 @@ def plain_function(answer: Any) -> FunctionType | None:
 
 
 def find_stub(function: FunctionType) -> str | None:
-    """The name of the first stub among `function` and the learner's functions that it mentions; None if there is none.
+    """The name of the first stub among `function` and the learner's functions that it loads; None if there is none.
 
     A stub is a function that certainly raises NotImplementedError, whatever its arguments. Functions count as the
     learner's if they live in the same notebook as `function`, that is, in the same global names.
@@ -68,7 +70,7 @@ def find_stub(function: FunctionType) -> str | None:
         seen.add(id(current))
         if is_stub(current.__code__):
             return current.__name__
-        waiting += _mentioned(current)
+        waiting += _loaded(current)
     return None
 
 
@@ -84,11 +86,11 @@ def is_stub(code: CodeType) -> bool:
     return False
 
 
-def _mentioned(function: FunctionType) -> Iterator[FunctionType]:
+def _loaded(function: FunctionType) -> Iterator[FunctionType]:
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     closed_over = {name: cell.cell_contents for name, cell in cells if _filled(cell)}
-    for name in _names(function.__code__):
-        value = closed_over.get(name, function.__globals__.get(name))
+    for name, is_global in _names(function.__code__):
+        value = (function.__globals__ if is_global else closed_over).get(name)
         target = inspect.unwrap(value) if callable(value) else None
         if isinstance(target, FunctionType) and target.__globals__ is function.__globals__:
             yield target
@@ -101,9 +103,11 @@ def _filled(cell: CellType) -> bool:
         return False
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    yield from code.co_freevars
+def _names(code: CodeType) -> Iterator[tuple[str, bool]]:
+    """Each name that the code reads from outside itself, and whether it is a global one. Attributes are none."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in (*_GLOBAL_LOADS, *_CLOSURE_LOADS):
+            yield instruction.argval, instruction.opname in _GLOBAL_LOADS
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
