@@ -59,6 +59,11 @@ def test_just_fitting_and_just_not():
     )
 
 
+def test_the_words_name_what_is_left_beside_the_reserve():
+    asked = question(parameters=22.2e9 / 16, memory=32 * GB, memory_name="32 GB", reserve=0.4)
+    assert "It does not fit into the 19.2 GB that are left of 32 GB." in memory_words(asked)
+
+
 def test_the_words_tell_everything():
     words = memory_words(question(parameters=LLAMA, name="Llama-2-7B", world_size=8, gradient_as_bucket_view=False))
     assert words == (

@@ -70,6 +70,11 @@ def test_moving_the_slider_of_parameters_leaves_the_preset(calculator):
     assert controls(calculator)[1].value == 7 * 10**9  # the slider follows, and does not leave the preset again
 
 
+def test_numbers_of_parameters_are_not_written_like_bytes(calculator):
+    labels = [label for label, _ in controls(calculator)[1].options]
+    assert labels[0] == "100 million" and "7 billion" in labels and labels[-1] == "1 trillion"
+
+
 def test_more_gpus_change_nothing_on_each(calculator):
     totals = set()
     for gpus in GPUS:

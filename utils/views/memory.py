@@ -95,7 +95,7 @@ def memory_words(question: Question) -> str:
     verdict = "It fits" if question.fits else "It does not fit"
     return (
         f"{_title(question)}: {parts}: {_gb(states.total)} in all, {_per_parameter(question):g} B per parameter. "
-        f"{verdict} into {_memory(question)}. {_everywhere(question)} {_largest(question)}"
+        f"{verdict} into {_room(question)}. {_everywhere(question)} {_largest(question)}"
     )
 
 
@@ -208,6 +208,13 @@ def _per_parameter(question: Question) -> float:
 def _memory(question: Question) -> str:
     exact = _gb(question.memory)
     return exact if exact == question.memory_name else f"{question.memory_name} = {exact}"
+
+
+def _room(question: Question) -> str:
+    """What the states must fit into."""
+    if not question.reserve:
+        return _memory(question)
+    return f"the {_gb(question.usable)} that are left of {_memory(question)}"
 
 
 def _gb(size: float) -> str:

@@ -64,7 +64,7 @@ class MemoryCalculator(Calculator):
         self._model = Dropdown(options=[OWN, *PRESETS], **_named("Model", "Which model", 300, 50))
         self._count = SelectionSlider(
             options=[(_short(count), count) for count in COUNTS],
-            **_named("Parameters", "How many parameters, if they are a number of your own", 330, 80),
+            **_named("Parameters", "How many parameters, if they are a number of your own", 360, 80),
         )
         self._memory = SelectionSlider(
             options=list(MEMORIES),
@@ -203,10 +203,10 @@ def _named(label: str, tooltip: str, width: int, label_width: int) -> dict[str, 
 
 
 def _short(count: float) -> str:
-    """ "100 M", "7 B", "1 T": millions, billions, trillions."""
-    for letter, unit in (("T", 1e12), ("B", 1e9), ("M", 1e6)):
+    """ "100 million", "7 billion", "1 trillion": a B would stand for bytes beside it."""
+    for name, unit in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
         if count >= unit:
-            return f"{count / unit:g} {letter}"
+            return f"{count / unit:g} {name}"
     return f"{count:g}"
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from utils.views.board import Board, Scene
 from utils.views.figure import WIDTH, Picture
-from utils.views.palette import COMPUTE, FAINT, INK, PAPER, SMALL, TITLE
+from utils.views.kinds import round_steps
+from utils.views.palette import COMPUTE, FAINT, INK, PAPER, SMALL, TITLE, ink_on
 
 TOLERANCE = 0.1  # of efficiency: within it, measured and predicted count as equal
 
 _TOP, _BAR, _ROW, _PANEL = 84, 108, 204, 344
 _PANELS = (70, WIDTH - _PANEL - 16)
+_NUMBER = 18  # the lowest bar that has room for its number
 
 
 def scaling_picture(
@@ -48,8 +50,9 @@ def scaling_scene(predicted: Mapping[str, Sequence[Any]], measured: Mapping[str,
         rates = [law.samples_per_second for law in laws]
         ideal = [law.world_size * rates[0] for law in laws]
         names = [str(law.world_size) for law in laws]
+        lines = [f"{law.world_size} × {rates[0]:.1f}" if law.world_size > 1 else "" for law in laws]
         scene.write(_PANELS[0], top, f"{label}: samples per second", align="left", bold=True)
-        _draw_bars(scene, names, rates, list(measured[label]), ideal, _PANELS[0], top + 44, "{:.0f}")
+        _draw_bars(scene, names, rates, list(measured[label]), ideal, lines, _PANELS[0], top + 44, "{:.0f}")
         scene.write(_PANELS[1], top, f"{label}: efficiency", align="left", bold=True)
         efficiency = _efficiencies(laws, measured[label])
         _draw_bars(
@@ -58,6 +61,7 @@ def scaling_scene(predicted: Mapping[str, Sequence[Any]], measured: Mapping[str,
             [law.efficiency for law in laws],
             efficiency,
             [1.0] * len(laws),
+            [""] * len(laws),
             _PANELS[1],
             top + 44,
             "{:.2f}",
@@ -87,11 +91,15 @@ def _draw_bars(
     predicted: list[float],
     measured: list[float],
     ideal: list[float],
+    lines: list[str],
     left: float,
     top: float,
     form: str,
 ) -> None:
-    foot, scale = top + _BAR, _BAR / max(*ideal, *measured)
+    """Bars with their numbers inside; `lines` stand above the lines of `ideal`."""
+    most = max(*ideal, *measured)
+    foot, scale = top + _BAR, _BAR / most
+    _draw_axis(scene, most, left, foot, scale)
     pitch = _PANEL / len(names)
     width = min(0.5 * pitch, 60)
     for i, name in enumerate(names):
@@ -106,10 +114,26 @@ def _draw_bars(
             scene.line(x0, y0, x1, y1, INK, 1.4)
         full = foot - ideal[i] * scale
         scene.line(x - 0.8 * width, full, x + 0.8 * width, full, FAINT, 1.6)
-        scene.write(x, min(high, full, foot - measured[i] * scale) - 6, form.format(measured[i]), SMALL, rise="bottom")
+        above = min(high, full, foot - measured[i] * scale) - 6
+        inside = min(predicted[i], measured[i], ideal[i]) * scale
+        number = form.format(measured[i])
+        if inside >= _NUMBER:
+            scene.write(x, foot - inside / 2, number, SMALL, colour=ink_on(COMPUTE.colour))
+        else:
+            lines = [*lines[:i], f"{number} of {lines[i]}" if lines[i] else number, *lines[i + 1 :]]
+        if lines[i]:
+            scene.write(x, above, lines[i], SMALL, rise="bottom")
         scene.write(x, foot + 12, name, SMALL)
     scene.line(left, foot, left + _PANEL, foot, INK)
     scene.write(left - 6, foot + 12, "ranks", SMALL, align="right")
+
+
+def _draw_axis(scene: Scene, most: float, left: float, foot: float, scale: float) -> None:
+    scene.line(left, foot, left, foot - most * scale, INK)
+    for step in round_steps(most, binary=False, count=3):
+        y = foot - step * scale
+        scene.line(left - 5, y, left, y, INK)
+        scene.write(left - 9, y, f"{step:g}", SMALL, align="right")
 
 
 def _check(predicted: Mapping[str, Sequence[Any]], measured: Mapping[str, Sequence[float]]) -> None:
