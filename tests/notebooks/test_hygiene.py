@@ -30,6 +30,8 @@ def test_sound_notebook_has_no_faults():
         ((RAW, Planted("pass"), VERDICT), "cell c1 (`print(clock())`) is ignored by nbval, and no checked cell"),
         ((Planted("1", "1", ("nbval-skip",)),), "cell c1 (`1`) is skipped"),
         ((Planted("# NBVAL_IGNORE_OUTPUT\n1", "1"),), "steers nbval by a comment"),
+        ((Planted("## NBVAL_IGNORE_OUTPUT\n1", "1"),), "steers nbval by a comment"),
+        ((Planted("1\n  ###NBVAL_SKIP", "1"),), "steers nbval by a comment"),
     ],
 )
 def test_cells_that_hide_from_nbval_are_found(cells, words):

@@ -16,7 +16,7 @@ from utils.notebooks.files import place, shown, tags_of
 IGNORED = "nbval-ignore-output"
 MOST_IGNORED = 2
 
-_NBVAL_COMMENT = re.compile(r"^\s*#\s*(NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT)", re.MULTILINE)
+_NBVAL_COMMENT = re.compile(r"\s*#+\s*(NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT)")
 
 # Text that changes with the machine or the hour. /dev, /proc and /sys are the same on every Linux.
 _OF_ONE_RUN = {
@@ -64,7 +64,7 @@ def _ignored(code: list[NotebookNode], path: Path) -> list[str]:
             found.append(f"{place(path, cell)} is ignored by nbval, and no checked cell with an output follows it.")
         if "nbval-skip" in tags_of(cell) or "skip-execution" in tags_of(cell):
             found.append(f"{place(path, cell)} is skipped: every cell must run.")
-        if _NBVAL_COMMENT.search(cell.source):
+        if any(map(_NBVAL_COMMENT.match, cell.source.splitlines())):
             found.append(f"{place(path, cell)} steers nbval by a comment; use a tag, which every rule here sees.")
     return found
 
