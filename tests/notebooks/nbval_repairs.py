@@ -3,7 +3,7 @@
 nbval executes a notebook's cells and compares what they give with the stored outputs. Left alone it lets some faults
 pass or waits long for them. Here
 
-- a kernel that died is noticed within a second, not at the cell's timeout;
+- a kernel that died is noticed within a second, not at the cell's timeout, also if it dies after the last cell;
 - a cell that does not finish is a failure, even if interrupting it made it look finished (a hung `!command`), and the
   cells after it fail as not run, where nbval would expect their failure;
 - a `!command` with an exit code other than 0 is a failure;
@@ -27,6 +27,7 @@ from queue import Empty
 import nbval.plugin
 import psutil
 import pytest
+from nbformat import NotebookNode
 from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
@@ -36,6 +37,8 @@ from utils.notebooks.hygiene import faults
 REPAIRED_VERSION = "0.11.0"
 LOOK_EVERY = 0.5  # seconds between two looks at whether the kernel lives
 AFTER_INTERRUPT = 5.0  # seconds that an interrupted cell has to end
+STILL_ALIVE = 0.5  # seconds that a kernel must live on after the last cell
+TO_ANSWER = 10.0  # seconds that it then has to answer a request
 TO_LEAVE = 3.0  # seconds that a notebook's processes have to end after their kernel
 
 _MARK = "NOTEBOOK_UNDER_TEST"
@@ -97,6 +100,19 @@ class WatchedKernel(RunningKernel):
             else f"the kernel left with code {code}"
         )
 
+    def trouble_after_last_cell(self) -> str:
+        """Why the kernel, which should wait for the next cell, cannot run one; empty if it can."""
+        deadline = time.monotonic() + STILL_ALIVE
+        try:
+            while time.monotonic() < deadline and self.is_alive():
+                time.sleep(0.05)
+            self.await_reply(self.kc.kernel_info(), timeout=TO_ANSWER)
+        except KernelDied as death:
+            return str(death)
+        except Empty:
+            return f"the kernel did not answer within {TO_ANSWER:g} seconds"
+        return "" if self.is_alive() else self._how_it_ended()
+
     def make_failing_commands_raise(self) -> None:
         """Let `!command` raise if its exit code is not 0."""
         message = self.kc.execute("get_ipython().system_raise_on_error = True", silent=True, store_history=False)
@@ -110,6 +126,7 @@ class Notebook(IPyNbFile):
         super().__init__(*args, **kwargs)
         self.ended_by = ""  # why no further cell can run
         self.interrupted_at: float | None = None
+        self.last_run: NotebookNode | None = None  # the cell that was run last
         self.mark = uuid.uuid4().hex  # in the environment of the kernel and of every process it starts
 
     def collect(self) -> Iterator[pytest.Item]:
@@ -137,7 +154,15 @@ class Notebook(IPyNbFile):
         return super().get_kernel_message(timeout, stream)
 
     def teardown(self) -> None:
-        """Stop the kernel, also a dead one, whose channels and connection file nbval leaves; then look what is left."""
+        """Stop the kernel, also a dead one, whose channels and connection file nbval leaves; then look what is left.
+
+        A kernel that the last cell ended, or left unable to answer, makes the notebook fail.
+        """
+        problems = []
+        if self.last_run is not None and not self.ended_by and hasattr(self.kernel, "km"):
+            trouble = self.kernel.trouble_after_last_cell()
+            if trouble:
+                problems.append(f"{place(self.path, self.last_run)}\nThe kernel died after this cell: {trouble}.")
         super().teardown()
         if hasattr(self.kernel, "km"):
             self.kernel.stop()
@@ -150,7 +175,9 @@ class Notebook(IPyNbFile):
             names = ", ".join(f"{process.pid} ({process.name()})" for process in left)
             for process in left:
                 process.kill()
-            pytest.fail(f"{shown(self.path)} left processes behind, which were killed: {names}.", pytrace=False)
+            problems.append(f"{shown(self.path)} left processes behind, which were killed: {names}.")
+        if problems:
+            pytest.fail("\n".join(problems), pytrace=False)
 
     def _processes(self) -> list[psutil.Process]:
         found = []
@@ -173,6 +200,7 @@ class Cell(IPyNbCell):
         """nbval's, but hanging and killing the kernel are failures, and the cells after that fail as not run."""
         if self.parent.ended_by:
             raise CellNotRun(f"not run: {self.parent.ended_by}")
+        self.parent.last_run = self.cell
         try:
             super().runtest()
         except KernelDied as death:

@@ -48,6 +48,10 @@ FAULTS = {
     "changed": stored(Planted("print(2 + 2)", "5\n"), AFTER),
     "stripped": stripped(),
     "widget_state": with_widget_state(),
+    "dies_after_the_last_cell": stored(
+        AFTER, Planted("import os, threading; threading.Timer(0.2, os._exit, (3,)).start()")
+    ),
+    "exits_in_the_last_cell": stored(AFTER, Planted("exit()")),
     "leaves_a_process": stored(
         Planted("import subprocess\n_ = subprocess.Popen(['sleep', '1000'], start_new_session=True)"), AFTER
     ),
@@ -65,6 +69,8 @@ EXPECTED = {
     "changed": ("Cell 0", "Cell outputs differ"),
     "stripped": ("stored outputs", "stripped: no cell has an output"),
     "widget_state": ("stored outputs", "carries widget state"),
+    "dies_after_the_last_cell": ("Cell 1", "The kernel died after this cell: the kernel left with code 3"),
+    "exits_in_the_last_cell": ("Cell 1", "The kernel died after this cell"),
     "leaves_a_process": ("Cell 1", "left processes behind"),
 }
 
