@@ -50,7 +50,7 @@ def scaling_scene(predicted: Mapping[str, Sequence[Any]], measured: Mapping[str,
         rates = [law.samples_per_second for law in laws]
         ideal = [law.world_size * rates[0] for law in laws]
         names = [str(law.world_size) for law in laws]
-        lines = [f"{law.world_size} × {rates[0]:.1f}" if law.world_size > 1 else "" for law in laws]
+        lines = [f"{law.world_size} x {rates[0]:.1f}" if law.world_size > 1 else "" for law in laws]
         scene.write(_PANELS[0], top, f"{label}: samples per second", align="left", bold=True)
         _draw_bars(scene, names, rates, list(measured[label]), ideal, lines, _PANELS[0], top + 44, "{:.0f}")
         scene.write(_PANELS[1], top, f"{label}: efficiency", align="left", bold=True)
@@ -130,7 +130,8 @@ def _draw_bars(
 
 def _draw_axis(scene: Scene, most: float, left: float, foot: float, scale: float) -> None:
     scene.line(left, foot, left, foot - most * scale, INK)
-    for step in round_steps(most, binary=False, count=3):
+    steps = round_steps(most, binary=False, count=3) if most > 2 else [0.0, 0.5, 1.0]
+    for step in steps:
         y = foot - step * scale
         scene.line(left - 5, y, left, y, INK)
         scene.write(left - 9, y, f"{step:g}", SMALL, align="right")
