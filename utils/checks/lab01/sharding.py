@@ -6,19 +6,24 @@ the same number and a few samples come twice.
 
 from __future__ import annotations
 
+import builtins
 import math
 import operator
 import random
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import torch
+import torch.distributed as dist
 
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake, with_article
 
 CASES = ((12, 3), (13, 4), (2, 4), (97, 2), (1, 1))  # (samples, ranks)
 EPOCHS = 3
+APART = ((13, 4), (97, 4))  # (samples, ranks) where rank r is asked in a process of its own; all on 4 ranks
 
 Dealt = dict[tuple[int, int, int], list[Any]]  # (samples, ranks, epoch) -> by rank, the list or what it is instead
 
@@ -37,6 +42,7 @@ def verify(answer: Any) -> str:
             f"your function communicates ({kinds}), but here the ranks are asked one by one and cannot: the arguments "
             f"alone must give every rank the same order. {str(mistake)[0].upper()}{str(mistake)[1:]}"
         ) from None
+    _judge_apart([each.value for each in run_cases(answer, {"own share": observe_own}, 4)["own share"]])
     padded = any(sum(map(len, dealt[s, n, 0])) > s for s, n in CASES)
     text = (
         "every sample reaches a rank and shares differ by at most one, for 12 samples on 3 ranks, 13 on 4, 2 on 4 and "
@@ -61,6 +67,42 @@ def observe(answer: Any, mark: Mark) -> tuple[Dealt, bool]:
         for label, epoch in (*((e, e) for e in range(EPOCHS)), (-1, 0))
     }
     return dealt, states != (torch.get_rng_state().tolist(), random.getstate())
+
+
+def observe_own(answer: Any, mark: Mark) -> dict[tuple[int, int], list[int] | str]:
+    """In a rank: its own share by samples and epoch, where what differs between processes does differ."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    torch.manual_seed(1000 + rank)
+    random.seed(1000 + rank)
+    np.random.seed(1000 + rank)
+    plain = hash
+
+    def hash_here(value: Any) -> int:  # of text it is another one in each process that `torchrun` starts
+        return plain((rank, value)) if isinstance(value, str | bytes) else plain(value)
+
+    with patch.object(builtins, "hash", hash_here):
+        return {
+            (samples, epoch): as_list(answer(samples, rank, ranks, epoch))
+            for samples, _ in APART
+            for epoch in range(EPOCHS)
+        }
+
+
+def _judge_apart(own: list[dict[tuple[int, int], list[int] | str]]) -> None:
+    """Raise Mistake unless shares that each rank found by itself are one deal. Numbers would vary from run to run."""
+    for samples, ranks in APART:
+        for epoch in range(EPOCHS):
+            shares = [each[samples, epoch] for each in own]
+            try:
+                if any(isinstance(share, str) for share in shares):
+                    raise Mistake("no list")
+                _judge_deal(shares, samples, ranks, "")
+            except Mistake:
+                raise Mistake(
+                    "with each rank asked in its own process, as in training, the shares no longer fit together: the "
+                    "order hangs on what differs between processes, such as the global random state, "
+                    "`torch.initial_seed()` or `hash` of a text. Seed a generator of its own with `epoch` alone."
+                ) from None
 
 
 def as_list(indices: Any) -> list[int] | str:
@@ -90,11 +132,12 @@ def judge(dealt: Dealt, samples: int, ranks: int) -> None:
             f"{case}: asked twice for epoch 0, it deals differently. Every rank asks for itself, so the same "
             "arguments must give the same order: seed the generator with the epoch."
         )
-    if samples >= 12:
-        _judge_epochs(dealt[samples, ranks, 0], dealt[samples, ranks, 1], case)
-    if samples >= 90:
-        for epoch in range(1, EPOCHS):
-            _judge_mixing(dealt[samples, ranks, epoch - 1], dealt[samples, ranks, epoch], case, epoch)
+    for early, late in combinations(range(EPOCHS), 2):
+        deals = dealt[samples, ranks, early], dealt[samples, ranks, late]
+        if samples >= 12:
+            _judge_epochs(*deals, case, early, late)
+        if samples >= 90:
+            _judge_mixing(*deals, case, early, late)
 
 
 def _judge_deal(shares: list[list[int]], samples: int, ranks: int, case: str) -> None:
@@ -123,17 +166,18 @@ def _judge_deal(shares: list[list[int]], samples: int, ranks: int, case: str) ->
         raise Mistake(f"{case}: one rank gets {_samples(least)} and another {most}; they may differ by one.")
 
 
-def _judge_epochs(first: list[list[int]], second: list[list[int]], case: str) -> None:
+def _judge_epochs(first: list[list[int]], second: list[list[int]], case: str, early: int, late: int) -> None:
     if first == second:
-        raise Mistake(f"{case}: epoch 1 deals exactly as epoch 0: there is no reshuffle.")
+        every = "there is no reshuffle" if late == early + 1 else "each epoch needs an order of its own"
+        raise Mistake(f"{case}: epoch {late} deals exactly as epoch {early}: {every}.")
     if len(first) > 1 and [set(s) for s in first] == [set(s) for s in second]:
         raise Mistake(
-            f"{case}: in epoch 1 every rank keeps the samples of epoch 0, in another order: shuffle before dealing, "
-            "so that samples change ranks."
+            f"{case}: in epoch {late} every rank keeps the samples of epoch {early}, in another order: shuffle before "
+            "dealing, so that samples change ranks."
         )
 
 
-def _judge_mixing(before: list[list[int]], after: list[list[int]], case: str, epoch: int) -> None:
+def _judge_mixing(before: list[list[int]], after: list[list[int]], case: str, early: int, late: int) -> None:
     """A permutation leaves about one pair of neighbours in a hundred together, and half of a share on one of 2 ranks.
 
     With 97 samples on 2 ranks, 0.85 of a share is five standard deviations above that half.
@@ -143,7 +187,7 @@ def _judge_mixing(before: list[list[int]], after: list[list[int]], case: str, ep
     together = max(len(set(old) & set(new)) / max(1, len(set(new))) for old in before for new in after)
     if kept > 0.7 or together > 0.85:
         raise Mistake(
-            f"{case}: epoch {epoch} deals the order of epoch {epoch - 1} only moved along, so that the same samples "
+            f"{case}: epoch {late} deals the order of epoch {early} only moved along, so that the same samples "
             "stay together: draw a new permutation of all samples each epoch."
         )
 
