@@ -42,6 +42,11 @@ def untouched(lab) -> None:
         pytest.skip(f"{lab.name} has been worked in")
 
 
+def test_there_are_labs_and_lessons():
+    assert LABS
+    assert list((ROOT / "notebooks").glob("*.ipynb"))
+
+
 def test_every_solution_has_its_lab_and_nothing_else_lies_there():
     there = sorted((ROOT / "labs").glob("*.ipynb"))
     assert set(LABS) <= set(there), "run `make labs`"
