@@ -2,6 +2,7 @@
 
 import socket
 
+import nbformat
 import pytest
 
 from tests.notebooks.planted import Planted, code, notebook_of, stored
@@ -46,6 +47,15 @@ def test_cells_that_hide_from_nbval_are_found(cells, words):
         (f"read {ROOT}/data\n", "an absolute path"),
         ("File '/usr/lib/python3/x.py'\n", "an absolute path"),
         ("C:\\Users\\x\n", "an absolute path"),
+        ("cwd=/home/me/x\n", "an absolute path"),
+        ("file:///home/me/x/y\n", "an absolute path"),
+        ("file://localhost/home\n", "an absolute path"),
+        ("<code>/home/me/x</code>\n", "an absolute path"),
+        ("&lt;code&gt;/home/me/x\n", "an absolute path"),
+        ("'/workdir'\n", "an absolute path"),
+        ("/workdir\n", "an absolute path"),
+        ("in /workdir\n", "an absolute path"),
+        ("PATH:/usr/bin\n", "an absolute path"),
         ("<object at 0x7f3a2b1c4d50>\n", "a memory address"),
         ("started 12:03:59\n", "a time of day"),
         ("on 2030-02-28\n", "a date"),
@@ -55,6 +65,14 @@ def test_cells_that_hide_from_nbval_are_found(cells, words):
 def test_output_that_holds_something_of_one_run_is_found(printed, what):
     (fault,) = found(Planted("show()", printed))
     assert f"cell c1 (`show()`) is checked, and its output holds {what}" in fault
+
+
+@pytest.mark.parametrize("kind", ["text/html", "text/markdown", "text/latex", "image/svg+xml"])
+def test_output_of_every_kind_of_text_is_read(kind):
+    notebook = stored(VERDICT)
+    notebook.cells[0].outputs = [nbformat.v4.new_output("display_data", data={kind: "<code>/home/me/x</code>"})]
+    (fault,) = faults(notebook, ROOT / "x.ipynb")
+    assert "its output holds an absolute path: '/home/me/x'" in fault
 
 
 def test_host_name_is_found(monkeypatch):
@@ -71,7 +89,9 @@ def test_host_name_is_found(monkeypatch):
         "2(N-1)/N*S bytes/rank/step, and/or 3/4\n",
         "/proc/self/fd and /dev/shm\n",
         "https://pytorch.org/docs/stable\n",
-        "<b>bold</b></td></tr>\n",
+        "<b>bold</b></td></tr><br/></svg:g>\n",
+        "1/2 and 30/11/2030, MB /s, (a+b)/rank/step, and/or/not, ~/x/y, ./x/y, x = a/b\n",
+        "http://example.org/a/b?c=d, <a href='https://example.org/a'>a</a>, src='data:image/png;base64,/9j/ab+/cd=='\n",
         "ratio 1:2, 0.25 s, 16/64 = 0.25, 0x1f\n",
         "notebooks/00_ranks.ipynb\n",
     ],

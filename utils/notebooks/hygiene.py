@@ -5,6 +5,7 @@ nbval compares what is stored: a notebook stripped of its outputs, or with every
 
 from __future__ import annotations
 
+import html
 import re
 import socket
 from pathlib import Path
@@ -18,10 +19,18 @@ MOST_IGNORED = 2
 
 _NBVAL_COMMENT = re.compile(r"\s*#+\s*(NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT)")
 
+# What is left of tags in the text of HTML and SVG would look like paths: `</b>`, `<br/>`.
+_TAG = re.compile(r"</[A-Za-z][\w:-]*\s*>|<[A-Za-z!][\w:-]*|/?>")
+_PATH = "an absolute path"
+
 # Text that changes with the machine or the hour. /dev, /proc and /sys are the same on every Linux.
 _OF_ONE_RUN = {
-    "an absolute path": re.compile(
-        r"(?<![\w.:/<~>=+-])/(?!dev/|proc/|sys/)[A-Za-z_][\w.+-]*(?:/[\w.+-]+)+|\b[A-Z]:\\\w"
+    _PATH: re.compile(
+        r"\bfile:/+\w[^\s\"'<>]*"
+        r"|(?<![\w./~+)\]}|%$*^\\-])/(?!(?:dev|proc|sys)\b)[A-Za-z_][\w.+-]*(?:/[\w.+-]+)+"
+        r"|(?:^|(?<=[\s\"'`=(\[,:;]))/(?!(?:dev|proc|sys)\b)[A-Za-z_][\w.+-]{2,}"  # one component: no unit such as /s
+        r"|\b[A-Z]:\\\w",
+        re.MULTILINE,
     ),
     "a memory address": re.compile(r"\b0x[0-9a-fA-F]{7,}\b"),
     "a time of day": re.compile(r"\b[012]?\d:[0-5]\d:[0-5]\d\b"),
@@ -80,14 +89,14 @@ def _outputs(code: list[NotebookNode], path: Path) -> list[str]:
         text = "\n".join(texts_of(cell))
         patterns = {**_OF_ONE_RUN, "this machine's name": _host_name()}
         for what, pattern in patterns.items():
-            match = pattern and pattern.search(text)
+            match = pattern and pattern.search(_TAG.sub(" ", html.unescape(text)) if what == _PATH else text)
             if match:
                 found.append(f"{place(path, cell)} is checked, and its output holds {what}: {match.group()!r}.")
     return found
 
 
 def texts_of(cell: NotebookNode) -> list[str]:
-    """The text of a cell's outputs that nbval compares: streams, plain text, HTML, SVG, error messages."""
+    """The text of a cell's outputs that a reader may see: streams, every kind of text, SVG, error messages."""
     texts = []
     for output in cell.outputs:
         if output.output_type == "stream":
@@ -96,7 +105,7 @@ def texts_of(cell: NotebookNode) -> list[str]:
             texts.append(f"{output.ename}: {output.evalue}")
         else:
             data = output.get("data", {})
-            texts.extend(data[kind] for kind in ("text/plain", "text/html", "image/svg+xml") if kind in data)
+            texts.extend(data[kind] for kind in data if kind.startswith("text/") or kind == "image/svg+xml")
     return texts
 
 
