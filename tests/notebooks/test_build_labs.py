@@ -137,6 +137,71 @@ LEAKS = {
 }
 
 
+SHARE = """def share(x):
+    ### BEGIN SOLUTION
+    total = x.clone()
+    dist.all_reduce(total)
+    return total / dist.get_world_size(group=None)
+    ### END SOLUTION
+"""
+WRITTEN = {
+    "with comments in the lines": "```\ntotal = x.clone()  # a copy\ndist.all_reduce(total)  # the sum\n```",
+    "as comments": "# total = x.clone()\n# dist.all_reduce(total)",
+    "as comments with comments": "# total = x.clone()  # a copy\n# dist.all_reduce(total)  # the sum",
+    "with bullets": "- total = x.clone()\n- dist.all_reduce(total)",
+    "with bullets and backticks": "1. `total = x.clone()`\n2. `dist.all_reduce(total)`",
+    "spaced otherwise": "total=x.clone()\ndist.all_reduce( total )",
+    "in a sentence": "Write `total = x.clone()`, then `dist.all_reduce(total)`, and you are there.",
+    "in one line": "total = x.clone(); dist.all_reduce(total)",
+    "comments between": "total = x.clone()\n# and now\ndist.all_reduce(total)",
+    "in HTML": "<pre>total = x.clone()<br>dist.all_reduce(total)</pre>",
+    "the long line alone": "At the end `return total / dist.get_world_size(group=None)`.",
+}
+
+
+@pytest.mark.parametrize("how", WRITTEN)
+def test_solution_is_seen_however_it_is_written(how):
+    for cell in (
+        prose(WRITTEN[how], id="leak"),
+        code(WRITTEN[how], id="leak"),
+        code(f'"""{WRITTEN[how]}"""', id="leak"),
+    ):
+        with pytest.raises(NotebookError, match=r"can be read in the lab, in cell leak"):
+            lab_of(code(SHARE), cell)
+
+
+def test_solution_as_comments_below_its_own_region_is_seen():
+    with pytest.raises(NotebookError, match="can be read in the lab"):
+        lab_of(code(SHARE + "# total = x.clone()\n# dist.all_reduce(total)\n"))
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        "`dist.all_reduce(total)` leaves the sum in `total`; `x.clone()` is a copy.",
+        "Divide by `dist.get_world_size()`.",
+        "```\ntotal = x.clone()\nprint(total)\n```",
+    ],
+)
+def test_hint_may_quote_short_expressions(hint):
+    lab_of(code(SHARE), prose(hint))
+
+
+@pytest.mark.parametrize(
+    "tag", ["solution_only", "Solution-only", "answer-99.f", "answer:f", "answer:90", "nbval-skip"]
+)
+def test_unknown_tag_is_refused(tag):
+    with pytest.raises(NotebookError, match=rf"the tag `{tag}` has no meaning here"):
+        lab_of(code("x = 1", tag))
+
+
+def test_attachments_are_refused():
+    cell = prose("![](attachment:a.png)")
+    cell.attachments = {"a.png": {"image/png": "aGVsbG8="}}
+    with pytest.raises(NotebookError, match="the cell has attachments"):
+        lab_of(cell)
+
+
 @pytest.mark.parametrize("where", LEAKS)
 def test_solution_text_elsewhere_in_the_lab_is_refused(where):
     LEAKS[where].id = "leak"
@@ -185,6 +250,10 @@ def test_lab_that_was_only_run_or_is_old_is_overwritten(root):
         ("[]", "is not a notebook of format 4"),
         ('{"nbformat": 4, "cells": [{"cell_type": "code", "source": ""}]}', "every cell needs an id of its own"),
         ('{"nbformat": 4, "cells": [{"id": "a"}, {"id": "a"}]}', "every cell needs an id of its own"),
+        ('{"nbformat": 4, "cells": 5}', "`cells` is no list of cells"),
+        ('{"nbformat": 4, "cells": null}', "`cells` is no list of cells"),
+        ('{"nbformat": 4, "cells": ["a"]}', "`cells` is no list of cells"),
+        ('{"nbformat": 4, "cells": [{"id": ["a"]}]}', "a cell's id is no text"),
         ('{"nbformat": 4, "nbformat_minor": 5, "cells": []}', "'metadata' is a required property"),
         ('{"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": []}', "is not a notebook of format 4"),
     ],

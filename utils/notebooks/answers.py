@@ -14,12 +14,10 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from utils.notebooks.build_labs import ANSWER
+from utils.notebooks.build_labs import ANSWER, IMPORTS
 from utils.notebooks.errors import NotebookError
 from utils.notebooks.files import ROOT, place, read_notebook, shown, tags_of
 from utils.notebooks.markers import STUB
-
-IMPORTS = "answer-imports"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import nbformat
@@ -24,10 +25,15 @@ from utils.notebooks.files import (
     text_of,
     write_text,
 )
-from utils.notebooks.markers import BEGIN, MarkerError, looks_like_marker, regions, solution_lines, without_solution
+from utils.notebooks.leaks import leaked
+from utils.notebooks.markers import BEGIN, MarkerError, looks_like_marker, solution_texts, without_solution
 
 SOLUTION_ONLY = "solution-only"
 ANSWER = "answer:"
+IMPORTS = "answer-imports"
+_KNOWN_TAG = re.compile(
+    rf"{SOLUTION_ONLY}|{IMPORTS}|{ANSWER}\d\d\.[a-z]\w*|nbval-ignore-output|(nbval-)?raises-exception"
+)
 _STAMP = "built_as"
 
 
@@ -71,6 +77,8 @@ def holds_work(path: Path) -> bool:
 
 def lab_from(solution: NotebookNode, path: Path) -> NotebookNode:
     """The lab that belongs to a solved notebook. `path` names the notebook in messages."""
+    for cell in solution.cells:
+        _refuse_unreadable(cell, path)
     cells = [_lab_cell(cell, path) for cell in solution.cells if SOLUTION_ONLY not in tags_of(cell)]
     _refuse_leaks(solution, cells, path)
     lab = nbformat.v4.new_notebook(cells=cells, metadata=notebook_metadata())
@@ -99,33 +107,28 @@ def _lab_cell(cell: NotebookNode, path: Path) -> NotebookNode:
 
 
 def _refuse_leaks(solution: NotebookNode, lab_cells: list[NotebookNode], path: Path) -> None:
-    """Raise if a hint, a docstring or another cell of the lab repeats what a solution region says.
-
-    A few lines in common with code that the lab gives are no leak: half of a region, or a whole one of one line, is.
-    """
-    given = [(cell, [line.strip() for line in cell.source.splitlines() if line.strip()]) for cell in lab_cells]
+    """Raise if a hint, a docstring or another cell of the lab repeats what a solution region says."""
     for cell in solution.cells:
-        if cell.cell_type != "code" or not regions(cell.source) or SOLUTION_ONLY in tags_of(cell):
+        if cell.cell_type != "code" or SOLUTION_ONLY in tags_of(cell):
             continue
-        for lines in solution_lines(cell.source):
-            for other, text in given:
-                repeated = _repeats(lines, text)
-                if repeated:
+        for code in solution_texts(cell.source):
+            for other in lab_cells:
+                if repeated := leaked(code, other.source):
                     raise NotebookError(
                         f"{place(path, cell)}: its solution (`{repeated}`) can be read in the lab, in cell {other.id}."
                     )
 
 
-def _repeats(solution: list[str], text: list[str]) -> str:
-    """The solution's lines that `text` repeats, if they give the solution away."""
-    if len(solution) == 1:
-        return solution[0] if len(solution[0]) >= 20 and any(solution[0] in line for line in text) else ""
-    run = max(2, -(-len(solution) // 2))
-    for start in range(len(solution) - run + 1):
-        wanted = solution[start : start + run]
-        if any(text[at : at + run] == wanted for at in range(len(text) - run + 1)):
-            return "; ".join(wanted)[:80]
-    return ""
+def _refuse_unreadable(cell: NotebookNode, path: Path) -> None:
+    """Raise for what the guard against leaks cannot read or would misread: a misspelt tag, an attached file."""
+    for tag in tags_of(cell):
+        if not _KNOWN_TAG.fullmatch(tag):
+            raise NotebookError(
+                f"{place(path, cell)}: the tag `{tag}` has no meaning here; those that have are `{SOLUTION_ONLY}`, "
+                f"`{IMPORTS}`, `{ANSWER}NN.name`, and nbval's."
+            )
+    if cell.get("attachments"):
+        raise NotebookError(f"{place(path, cell)}: the cell has attachments, in which a solution could hide.")
 
 
 def _fingerprint(notebook: NotebookNode) -> str:

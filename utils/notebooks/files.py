@@ -50,7 +50,12 @@ def read_notebook(path: Path) -> NotebookNode:
         raise NotebookError(f"{shown(path)} cannot be read as a notebook: {error}.") from None
     if not isinstance(content, dict) or content.get("nbformat") != 4:
         raise NotebookError(f"{shown(path)} is not a notebook of format 4.")
-    ids = [cell.get("id") for cell in content.get("cells", [])]
+    cells = content.get("cells", [])
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise NotebookError(f"{shown(path)} is not a notebook of format 4: `cells` is no list of cells.")
+    ids = [cell.get("id") for cell in cells]
+    if not all(isinstance(each, str | None) for each in ids):
+        raise NotebookError(f"{shown(path)} is not a notebook of format 4: a cell's id is no text.")
     if None in ids or len(set(ids)) < len(ids):
         # nbformat would invent ids, other ones at every reading; labs rely on ids that stay.
         raise NotebookError(f"{shown(path)}: every cell needs an id of its own; open and save it in JupyterLab once.")

@@ -87,8 +87,7 @@ def without_solution(source: str) -> str:
     return stripped
 
 
-def solution_lines(source: str) -> list[list[str]]:
-    """For each region its lines without indentation, blank lines and comments left out."""
-    lines = [line.strip() for line in source.splitlines()]
-    inside = [lines[region.begin + 1 : region.end] for region in regions(source)]
-    return [[line for line in region if line and not line.startswith("#")] for region in inside]
+def solution_texts(source: str) -> list[str]:
+    """For each region the text between its markers."""
+    lines = source.splitlines()
+    return ["\n".join(lines[region.begin + 1 : region.end]) for region in regions(source)]
