@@ -24,7 +24,7 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-_forking_in_main = False
+_forking: tuple[int, bool] = (0, False)  # who forks: the process, and whether from its main thread
 
 
 def forked_children_die_with_this_process() -> None:
@@ -33,10 +33,13 @@ def forked_children_die_with_this_process() -> None:
 
 
 def _note_thread() -> None:
-    global _forking_in_main
-    _forking_in_main = threading.current_thread() is threading.main_thread()
+    global _forking
+    _forking = os.getpid(), threading.current_thread() is threading.main_thread()
 
 
 def _follow_the_parent() -> None:
-    if _forking_in_main:
+    parent, in_main = _forking
+    if in_main:
         die_with_parent()
+        if os.getppid() != parent:  # it ended before this process had asked to be told
+            os._exit(0)

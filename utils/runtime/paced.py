@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from numbers import Integral, Real
 from typing import Any
 
 import torch
@@ -32,7 +33,7 @@ class PacedLayer(nn.Module):
 
     Both are counted from the moment the work is begun, the little that is really computed included; a layer so large
     that this takes longer is later than its pace. Every number in `weight` gets a gradient, the same for all.
-    Raises ValueError for a size below 1 or a time that is negative or not finite.
+    Raises ValueError for a size below 1, a time that is negative or not finite, a type without a point.
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class PacedLayer(nn.Module):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
-        if isinstance(parameters, bool) or not isinstance(parameters, int) or parameters < 1:
+        if isinstance(parameters, bool) or not isinstance(parameters, Integral) or parameters < 1:
             raise ValueError(f"parameters is {parameters!r}; a paced layer has a whole number of at least 1.")
+        if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+            raise ValueError(f"dtype is {dtype!r}; weights are of a floating type, such as torch.float16.")
         self.forward_seconds = _seconds("forward_seconds", forward_seconds)
         of_backward = 2 * self.forward_seconds if backward_seconds is None else backward_seconds
         self.backward_seconds = _seconds("backward_seconds", of_backward)
-        self.weight = nn.Parameter(torch.ones(parameters, dtype=dtype))
+        self.weight = nn.Parameter(torch.ones(int(parameters), dtype=dtype))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """x: any shape; returns the same shape."""
@@ -89,6 +92,6 @@ def _wait_until(end: float) -> None:
 
 
 def _seconds(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value < math.inf:
         raise ValueError(f"{name} is {value!r}; give a finite time in seconds of at least 0, such as 0.010.")
     return float(value)

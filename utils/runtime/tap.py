@@ -161,7 +161,7 @@ class Tap:
         self._library.impl("recv_any_source_", kernel, "BackendSelect", with_keyset=True)
 
     def _group(self, boxed: Any) -> tuple[Group, bool]:
-        """The group, and whether the learner gave it a time limit of its own."""
+        """The group, and whether the learner gave it a shorter time limit than the run's own."""
         handle = ProcessGroup.unbox(boxed)
         for known, group, timed in self._groups:
             if known is handle:
@@ -170,7 +170,7 @@ class Tap:
         again = sum(known.group_name == handle.group_name for known, _, _ in self._groups)
         name = f"{handle.group_name}, made again {again}" if again else handle.group_name
         group = Group(name, tuple(dist.get_process_group_ranks(handle)), handle.rank())
-        timed = _time_limit(handle) != _time_limit(dist.group.WORLD)
+        timed = _time_limit(handle) < _time_limit(dist.group.WORLD)
         self._groups.append((handle, group, timed or again > 0))
         return group, timed
 
@@ -213,12 +213,12 @@ class Tap:
         self._waiters[name].put(wait)
 
 
-def _time_limit(group: ProcessGroup) -> timedelta | None:
+def _time_limit(group: ProcessGroup) -> timedelta:
     """The group's own limit on an operation, where torch tells it."""
     try:
         return group._get_backend(torch.device("cpu")).options._timeout
     except (RuntimeError, AttributeError):
-        return None
+        return timedelta.max
 
 
 def _run_all(tasks: queue.SimpleQueue) -> None:
