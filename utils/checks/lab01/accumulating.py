@@ -26,7 +26,16 @@ from utils.checks.lab01.traps import (
     lopsided,
     shares,
 )
-from utils.checks.lab01.twin import Pass, Taken, Twin, Watch, make_optimizer, one_step_each, same_weights
+from utils.checks.lab01.twin import (
+    Pass,
+    Taken,
+    Twin,
+    Watch,
+    make_optimizer,
+    one_step_each,
+    own_samples_alone,
+    same_weights,
+)
 from utils.checks.ranks import Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
 
@@ -118,6 +127,7 @@ def judge(trap: Trap, seen: Sequence[Seen], ddp: bool = False) -> None:
             _untouched(seen[0], call, k, ddp),
             trap.frozen,
         )
+        own_samples_alone(taken, call, [sum(len(inputs) for inputs, _ in mine) for mine in batches])
         before = whole
         twin.step([batch for mine in batches for batch in mine])
         same_weights(taken, call, twin)

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from utils.checks.lab01.cases import on_case
 from utils.checks.lab01.gradients import Suspect, added, compare, mean_factors, scaled
 from utils.checks.lab01.traps import GRADIENT_TRAPS, OTHER_LOSSES, PLAIN, SIZES, Trap, lopsided, shares
-from utils.checks.lab01.twin import Taken, Twin, Watch, make_optimizer, one_step_each, same_weights
+from utils.checks.lab01.twin import Taken, Twin, Watch, make_optimizer, one_step_each, own_samples_alone, same_weights
 from utils.checks.ranks import Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
 
@@ -81,6 +81,7 @@ def judge(trap: Trap, seen: Sequence[Seen], steps: int = STEPS) -> None:
             _untouched(seen, whole),
             trap.frozen,
         )
+        own_samples_alone(taken, step, [len(inputs) for inputs, _ in batches])
         before = whole
         losses = [lopsided(twin.model(inputs), targets).item() for inputs, targets in batches]
         _judge_loss([each.returned[step] for each in taken], losses)

@@ -54,12 +54,15 @@ class Watch:
     weights: list[Weights] = field(default_factory=list)  # after each call
     passes: list[list[Pass]] = field(default_factory=list)  # by call, in order
     reduced: list[int] = field(default_factory=list)  # by call, the bytes that DDP's own reducer all-reduced
+    closure: bool = False  # whether any `optimizer.step` was given one: it makes the gradients only afterwards
 
     def __post_init__(self) -> None:
         self.optimizer.register_step_pre_hook(self._at_step)
         self._forward, self.model.forward = self.model.forward, self._at_forward
 
-    def _at_step(self, *_: Any) -> None:
+    def _at_step(self, _: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        given = [each for each in (*arguments, *named.values()) if each is not self.optimizer]
+        self.closure = self.closure or any(map(callable, given))
         self.steps[-1].append(gradients_of(self.model))
         self.mark(f"step {len(self.steps) - 1}")
 
@@ -89,6 +92,7 @@ class Watch:
             tuple(self.weights),
             tuple(map(tuple, self.passes)),
             tuple(self.reduced),
+            self.closure,
         )
 
 
@@ -101,6 +105,7 @@ class Taken:
     weights: tuple[Weights, ...]
     passes: tuple[tuple[Pass, ...], ...]
     reduced: tuple[int, ...]
+    closure: bool
 
 
 class Twin:
@@ -129,12 +134,33 @@ class Twin:
 
 def one_step_each(taken: Sequence[Taken], call: int, steps: int = 1) -> None:
     """Raise Mistake unless every rank called `optimizer.step()` that many times in the call."""
+    no_closure(taken)
     for rank, each in enumerate(taken):
         got = len(each.steps[call])
         if got != steps:
             times = "never called" if got == 0 else "called once" if got == 1 else f"called {got} times"
             wanted = "once" if steps == 1 else f"{steps} times"
             raise Mistake(f"`optimizer.step()` is {times} on rank {rank}; it should be called {wanted}.")
+
+
+def no_closure(taken: Sequence[Taken]) -> None:
+    """Raise Mistake if the step was given a closure: the gradients at its beginning are then not those it takes."""
+    if any(each.closure for each in taken):
+        raise Mistake(
+            "call `optimizer.step()` without a closure: the check looks at the gradients when the step begins, and a "
+            "closure makes them only inside it."
+        )
+
+
+def own_samples_alone(taken: Sequence[Taken], call: int, most: Sequence[int | None]) -> None:
+    """Raise Mistake if a rank ran more than `most` samples forward and backward in the call; None: any number."""
+    for rank, (each, limit) in enumerate(zip(taken, most, strict=True)):
+        samples = sum({p.number: p.samples for p in each.passes[call] if p.kind == "backward"}.values())
+        if limit is not None and samples > limit:
+            raise Mistake(
+                f"the gradients are right, but rank {rank} runs {samples} samples through the model, where its own "
+                f"share has {limit}: every rank is to compute on its own samples alone, or more ranks save no time."
+            )
 
 
 def same_weights(taken: Sequence[Taken], call: int, twin: Twin, steps: int = 1) -> None:

@@ -11,7 +11,16 @@ import torch.distributed as dist
 from utils.checks.lab01.cases import on_case
 from utils.checks.lab01.gradients import Gradients, Suspect, added, compare, scaled
 from utils.checks.lab01.traps import FROZEN, OTHER_LOSSES, PER_RANK, PLAIN, TIED, UNUSED, Batch, Trap, lopsided, shares
-from utils.checks.lab01.twin import Taken, Twin, Watch, make_optimizer, one_step_each, same_weights
+from utils.checks.lab01.twin import (
+    Taken,
+    Twin,
+    Watch,
+    make_optimizer,
+    no_closure,
+    one_step_each,
+    own_samples_alone,
+    same_weights,
+)
 from utils.checks.ranks import Hang, Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
 
@@ -136,6 +145,9 @@ def judge(trap: Trap, sizes: Sizes, seen: Sequence[Seen]) -> None:
         )
         before = whole
         twin.step(present)
+    # A batch may be padded to the longest of its step, and a rank without one may repeat what it likes.
+    longest = sum(map(max, sizes))
+    own_samples_alone(taken, 0, [longest if all(step[rank] for step in sizes) else None for rank in range(ranks)])
     same_weights(taken, 0, twin, steps=len(sizes))
 
 
@@ -148,6 +160,7 @@ def _suspects(means: Sequence[Gradients], ranks: int) -> list[Suspect]:
 
 
 def _steps_taken(taken: Sequence[Taken], sizes: Sizes) -> None:
+    no_closure(taken)
     got = [len(each.steps[0]) for each in taken]
     if set(got) == {len(sizes)}:
         return
