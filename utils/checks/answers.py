@@ -62,16 +62,41 @@ def find_stub(function: FunctionType) -> str | None:
     A stub is a function that certainly raises NotImplementedError, whatever its arguments. Functions count as the
     learner's if they live in the same notebook as `function`, that is, in the same global names.
     """
+    return next((each.__name__ for each in _with_helpers(function) if is_stub(each.__code__)), None)
+
+
+def issues_and_never_waits(function: FunctionType | None) -> str | None:
+    """How `function` and its helpers begin a communication that nobody waits for; None if there may be a wait.
+
+    "async_op=True" or "irecv". A send may go unwaited, since the receiver's waiting stands for it.
+    """
+    codes = [code for each in _with_helpers(function) for code in _nested(each.__code__)] if function else []
+    names = {name for code in codes for name in code.co_names}
+    constants = [constant for code in codes for constant in code.co_consts]
+    if any("wait" in name for name in names) or names & {"synchronize", "get_future", "is_completed", "result"}:
+        return None
+    keywords = {each for constant in constants if isinstance(constant, tuple) for each in constant}
+    if "async_op" in keywords and any(constant is True for constant in constants):
+        return "async_op=True"
+    return "irecv" if "irecv" in names else None
+
+
+def _with_helpers(function: FunctionType) -> Iterator[FunctionType]:
+    """`function`, then each of the learner's functions that it loads, directly or through another."""
     waiting, seen = [function], set()
     while waiting:
         current = waiting.pop(0)
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        if is_stub(current.__code__):
-            return current.__name__
-        waiting += _loaded(current)
-    return None
+        if id(current) not in seen:
+            seen.add(id(current))
+            yield current
+            waiting += _loaded(current)
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _nested(constant)
 
 
 def is_stub(code: CodeType) -> bool:
@@ -105,12 +130,10 @@ def _filled(cell: CellType) -> bool:
 
 def _names(code: CodeType) -> Iterator[tuple[str, bool]]:
     """Each name that the code reads from outside itself, and whether it is a global one. Attributes are none."""
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in (*_GLOBAL_LOADS, *_CLOSURE_LOADS):
-            yield instruction.argval, instruction.opname in _GLOBAL_LOADS
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
+    for each in _nested(code):
+        for instruction in dis.get_instructions(each):
+            if instruction.opname in (*_GLOBAL_LOADS, *_CLOSURE_LOADS):
+                yield instruction.argval, instruction.opname in _GLOBAL_LOADS
 
 
 def _check_parameters(exercise: Exercise, answer: Any) -> None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from utils.checks.verdict import Mistake, NotBegun
 
 if TYPE_CHECKING:  # importing the checks must stay cheap
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from utils.runtime.errors import Failure, RankFailed
     from utils.runtime.recorder import Op
@@ -100,6 +100,21 @@ def on_a_copy(seen: list[Seen] | tuple[Seen, ...], name: str, remedy: str) -> st
     if not kinds:
         return None
     return f"{' and '.join(kinds)} ran, but on a copy: `{name} = …` only renames. Write into it, as in `{remedy}`."
+
+
+def not_waited(seen: Sequence[Seen], but: Sequence[str] = ()) -> str | None:
+    """An operation, of a kind not in `but`, that was issued and never waited for; None if there is none."""
+    for each in seen:
+        for op in each.unwaited:
+            if op.kind in but:
+                continue
+            line = f" (line {op.line.line}: `{op.line.text}`)" if op.line else ""
+            how = "an `irecv`" if op.kind == "recv" else "with `async_op=True` it"
+            return (
+                f"nobody waits for {op.kind}{line}: {how} returns at once, and its tensor must not be touched before "
+                "`.wait()` of what it returned."
+            )
+    return None
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from utils.checks.ranks import Seen
+from utils.checks.ranks import Seen, not_waited
 from utils.checks.verdict import Mistake
 
 
@@ -22,18 +22,6 @@ def on_case(name: str, seen: Sequence[Seen] | None = None, first: bool = False) 
         reason = not_waited(seen or []) or order_mismatch(seen or []) or str(mistake)
         place = f"on {name}, {len(seen)} ranks: " if seen else f"on {name}: "
         raise Mistake(reason if first else place + reason) from None
-
-
-def not_waited(seen: Sequence[Seen]) -> str | None:
-    """A collective that was issued and never waited for; None if there is none."""
-    for each in seen:
-        for op in each.unwaited:
-            line = f" (line {op.line.line}: `{op.line.text}`)" if op.line else ""
-            return (
-                f"nobody waits for {op.kind}{line}: with `async_op=True` it returns at once, and its tensor must not "
-                "be touched before `.wait()` of what it returned."
-            )
-    return None
 
 
 def order_mismatch(seen: Sequence[Seen]) -> str | None:
