@@ -113,3 +113,10 @@ def test_script_that_hangs_ends_at_the_deadline_and_leaves_no_process(solved, mo
         run_program("import time\ntime.sleep(1000)\n", tmp_path, 2)
     left = [p for p in psutil.process_iter(["cmdline"]) if "train.py" in (p.info["cmdline"] or [])]
     assert left == []
+
+
+def test_script_may_end_its_line_with_a_point_without_breaking_the_check(tmp_path):
+    assert script._losses("loss 0.1234.\nloss 0.5\n") == [0.5]
+    torch.save(torch.nn.Linear(6, 1), tmp_path / "w.pt")
+    with pytest.raises(Mistake, match="not the model"):
+        script._stored(tmp_path / "w.pt")

@@ -111,6 +111,10 @@ def _stored(file: Path) -> dict[str, torch.Tensor]:
     try:
         weights = torch.load(file, weights_only=True)
     except Exception as error:
+        if "Weights only load failed" in str(error):
+            raise Mistake(
+                "the stored file holds more than tensors: store `model.state_dict()`, not the model."
+            ) from None
         raise Mistake(f"the stored file is none that `torch.load` reads ({type(error).__name__}).") from None
     if not isinstance(weights, dict) or weights.keys() != {"weight", "bias"}:
         raise Mistake("the stored file is not `model.state_dict()`: it should hold `weight` and `bias`.")
@@ -163,4 +167,4 @@ def _judge_lines(finished: Finished, right: Outcome) -> None:
 
 
 def _losses(text: str) -> list[float]:
-    return [float(number) for number in re.findall(r"^loss\s+(-?[\d.]+)\s*$", text, re.MULTILINE)]
+    return [float(number) for number in re.findall(r"^loss\s+(-?\d+(?:\.\d+)?)\s*$", text, re.MULTILINE)]
