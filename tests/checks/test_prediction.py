@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from utils.checks.prediction import comparison, prediction
@@ -101,3 +102,25 @@ def test_tensors_of_one_element_are_numbers():
         prediction("?", torch.tensor([1.0, 2.0]))
     with pytest.raises(TypeError, match="truth value"):
         prediction("?", torch.tensor(True))
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: comparison([1]), "not a list"),
+        (lambda: comparison(None), "give a dict such as"),
+        (lambda: comparison({"a": 1}), "'a' has an int instead of a pair"),
+        (lambda: comparison({"a": (1, 2, 3)}), "'a' has 3 values instead of a pair"),
+        (lambda: comparison({4: (1, 1)}), "a label is text, not an int"),
+        (lambda: comparison({"a": (1, 1)}, caption=3), "the caption is text"),
+        (lambda: prediction("q", int), "not the class `int`"),
+        (lambda: prediction("q", np.array([])), "without elements"),
+    ],
+)
+def test_what_is_no_table_of_numbers_is_one_sentence(call, says):
+    with pytest.raises(TypeError, match=says):
+        call()
+
+
+def test_digits_may_be_numpys():
+    assert "1.50" in repr(comparison({"a": (1.5, 1.5)}, digits=np.int64(2)))

@@ -3,6 +3,7 @@
 import gc
 import pickle
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -188,3 +189,14 @@ def test_without_a_gpu_there_is_no_allocator_to_ask():
         assert Ledger(two_layers()).at_rest().on_gpu == 0
     else:
         assert Ledger(two_layers()).at_rest().allocated is None
+
+
+@pytest.mark.parametrize("things", [np.ones(4), [1, 2], lambda: 4, nn.Linear, {"a": "text"}])
+def test_what_holds_no_tensor_is_refused(things):
+    with pytest.raises(TypeError, match="give a tensor, a module"):
+        Ledger(weights=things)
+
+
+def test_an_iterator_of_tensors_is_read_once_and_kept():
+    ledger = Ledger(weights=nn.Linear(4, 4).parameters())
+    assert ledger.at_rest().weights == ledger.at_rest().weights == 80

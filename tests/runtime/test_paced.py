@@ -3,6 +3,7 @@
 import math
 import time
 
+import numpy as np
 import pytest
 import torch
 
@@ -87,3 +88,13 @@ def test_sizes_and_times_out_of_range_are_refused(arguments, words):
 def test_a_pause_out_of_range_is_refused(bad):
     with pytest.raises(ValueError, match="seconds is "):
         pause(bad)
+
+
+@pytest.mark.parametrize("dtype", ["float16", torch.int64])
+def test_a_type_without_a_point_is_refused(dtype):
+    with pytest.raises(ValueError, match="floating type"):
+        PacedLayer(4, 0.0, dtype=dtype)
+
+
+def test_numpys_numbers_are_numbers():
+    assert PacedLayer(np.int64(4), np.float32(0)).weight.numel() == 4

@@ -3,6 +3,7 @@
 import gc
 import math
 
+import numpy as np
 import pytest
 from ipywidgets import Dropdown, IntSlider, SelectionSlider
 from traitlets import TraitError
@@ -135,3 +136,8 @@ def test_moving_keeps_nothing(calculator):
 @pytest.mark.long
 def test_a_thousand_moves_keep_nothing(calculator):
     assert objects_kept(calculator, 1000) < 1500
+
+
+def test_infinity_is_the_end_of_the_slider_and_numpys_numbers_count():
+    calculator = CollectiveCalculator(ranks=np.int64(8), size=math.inf)
+    assert (calculator.ranks, calculator.size) == (8, 2**30)

@@ -93,7 +93,7 @@ def test_every_control_has_a_label_a_tooltip_and_a_fixed_width(calculator):
 
 
 def test_numbers_out_of_range_become_the_nearest(calculator):
-    for value, becomes in ((0, 1), (-3, 1), (5, 4), (10**9, 1024), (float("inf"), 1)):
+    for value, becomes in ((0, 1), (-3, 1), (5, 4), (10**9, 1024), (float("inf"), 1024)):
         calculator.gpus = value
         assert calculator.gpus == calculator.result.question.world_size == becomes
     for value, becomes in ((-1, 0), (12.6, 13), (99, 40)):
@@ -171,3 +171,8 @@ def test_a_move_takes_thirty_milliseconds_at_most(calculator):
         calculator.gpus = gpus
         times.append(time.process_time() - start)
     assert statistics.median(times) <= 0.030
+
+
+def test_infinity_is_the_end_of_the_slider():
+    calculator = MemoryCalculator(model=float("inf"), gpus=float("inf"))
+    assert (calculator.model, calculator.gpus) == (10**12, 1024)

@@ -19,6 +19,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from numbers import Integral
 from typing import Any
 
 from utils.checks.drawing import BAD, GOOD, MIDDLING, NEUTRAL, html_table, text_table
@@ -46,6 +47,7 @@ NOT_MEASURABLE = "not measurable here"
 
 FACTORS = ("S",)  # units that stand for a size, of which the answer is a multiple
 ABSURD = 1e4  # no law here gives such a multiple: the size itself has been multiplied in
+_ROWS = "a dict such as {'all_reduce': (predicted, measured)}"
 _FACTOR_ALONE = "the unit {unit} is the size already: give the factor alone, such as 1.5"
 
 
@@ -140,6 +142,7 @@ class Prediction:
         Raises TypeError or ValueError, in one sentence, for anything that is not a finite number.
         """
         _check_digits(digits)
+        digits = int(digits)
         value = number(measured, "the measured value")
         rows = [Row("your prediction", self.answer, value, self.unit, digits)]
         if law is not None:
@@ -176,8 +179,23 @@ def prediction(question: str, answer: Any = None, unit: str = "") -> Prediction:
 def comparison(
     rows: Mapping[str, tuple[Any, Any]], *, unit: str = "", digits: int = 2, caption: str = ""
 ) -> Comparison:
-    """Several laws at once: `rows` maps a label to (predicted, measured), all in `unit`."""
+    """Several laws at once: `rows` maps a label to (predicted, measured), all in `unit`.
+
+    Raises TypeError or ValueError, in one sentence, for anything else.
+    """
     _check_digits(digits)
+    for name, text in (("unit", unit), ("caption", caption)):
+        if not isinstance(text, str):
+            raise NotANumber(f"comparison: the {name} is text, not {_named(text)}.")
+    if not isinstance(rows, Mapping):
+        raise NotANumber(f"comparison: give {_ROWS}, not {_named(rows)}.")
+    for label, pair in rows.items():
+        if not isinstance(label, str):
+            raise NotANumber(f"comparison: a label is text, not {_named(label)}: give {_ROWS}.")
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            given = f"{len(pair)} values" if isinstance(pair, tuple | list) else _named(pair)
+            raise NotANumber(f"comparison: {label!r} has {given} instead of a pair: give {_ROWS}.")
+    digits = int(digits)
     return Comparison(
         caption,
         tuple(
@@ -191,12 +209,12 @@ def number(value: Any, what: str) -> float | None:
     """A finite float, or None for None. Takes ints, floats, NumPy scalars and tensors of one element."""
     if value is None:
         return None
-    if hasattr(value, "item"):
+    if hasattr(value, "item") and not isinstance(value, type):
         try:
             value = value.item()
         except (ValueError, RuntimeError):
-            raise NotANumber(f"{what} is one number, not {_named(value)} of several elements.") from None
-    if isinstance(value, bool) or not hasattr(value, "__float__"):
+            raise NotANumber(f"{what} is one number, not {_named(value)} {_filling(value)}.") from None
+    if isinstance(value, bool | type) or not hasattr(value, "__float__"):
         raise NotANumber(f"{what} is a number such as 1.5, not {_named(value)}.")
     try:
         as_float = float(value)
@@ -207,8 +225,13 @@ def number(value: Any, what: str) -> float | None:
     return as_float
 
 
+def _filling(array: Any) -> str:
+    size = array.numel() if callable(getattr(array, "numel", None)) else getattr(array, "size", None)
+    return "without elements" if size == 0 else "without values" if size == 1 else "of several elements"
+
+
 def _check_digits(digits: Any) -> None:
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 12:
+    if isinstance(digits, bool) or not isinstance(digits, Integral) or not 0 <= digits <= 12:
         raise NotUsable(f"digits is a whole number from 0 to 12, not {digits!r}.")
 
 
@@ -217,6 +240,8 @@ def _named(value: Any) -> str:
         return f"the text {value!r}"
     if isinstance(value, bool):
         return f"the truth value {value}"
+    if isinstance(value, type):
+        return f"the class `{value.__name__}`"
     return with_article(type(value).__name__)
 
 

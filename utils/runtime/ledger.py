@@ -65,6 +65,8 @@ class Ledger:
         self._optimizers = _optimizers(optimizer)
         self._given = dict(zip(KINDS, (weights, gradients, master_weights, moments, None, other), strict=True))
         for kind, things in self._given.items():
+            if isinstance(things, Iterator):  # such as `model.parameters()`, which can be gone through only once
+                self._given[kind] = things = list(things)
             _refuse_what_holds_no_tensor(kind.replace(" ", "_"), things)
         self._known = Storages()  # by kind
         self._history: History | None = None
@@ -179,10 +181,26 @@ def _split(state: Mapping[Any, Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _refuse_what_holds_no_tensor(name: str, things: Any) -> None:
-    if things is None or callable(things):
-        return
-    if not isinstance(things, torch.Tensor | Mapping | Iterable) or isinstance(things, str | bytes):
+    asked = _is_function(things)
+    what = things() if asked else things
+    leaves = list(_leaves(what))
+    if leaves and not any(isinstance(leaf, torch.Tensor | nn.Module) or _is_function(leaf) for leaf in leaves):
+        of = f" of {type(leaves[0]).__name__}" if leaves[0] is not what else ""
         raise TypeError(
-            f"{name} is a {type(things).__name__}; give a tensor, a module, a list or dict of these, or a function "
+            f"{name} {'returns' if asked else 'is'} a {type(what).__name__}{of}; give a tensor, a module, "
+            "a list or dict of these, or a function "
             "that returns one."
         )
+
+
+def _leaves(things: Any) -> Iterator[Any]:
+    """What lies in nested mappings and iterables, without None. An iterator is left for whoever reads it."""
+    if isinstance(things, torch.Tensor | nn.Module | str | bytes | Iterator) or not isinstance(things, Iterable):
+        yield from () if things is None or isinstance(things, Iterator) else (things,)
+    else:
+        for each in things.values() if isinstance(things, Mapping) else things:
+            yield from _leaves(each)
+
+
+def _is_function(thing: Any) -> bool:
+    return callable(thing) and not isinstance(thing, nn.Module | Mapping | torch.Tensor | type)

@@ -12,9 +12,10 @@ import math
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Integral, Rational, Real
 
 from utils.theory.recipes import PRECISION_RECIPES, Recipe
+from utils.theory.units import as_float, plain, shown
 
 #: By strategy, which states are shared out among the ranks; the others are whole on every rank.
 SHARDED: dict[str, tuple[str, ...]] = {
@@ -75,6 +76,7 @@ def model_states(
     """
     _check_amount("parameters", parameters, "a number of parameters", "such as 7.5e9")
     cost = _bytes_per_parameter(world_size, strategy, shard_size, recipe, gradient_as_bucket_view)
+    parameters = plain(parameters)
     return ModelStates(**{state: per_parameter * parameters / ranks for state, (per_parameter, ranks) in cost.items()})
 
 
@@ -97,7 +99,10 @@ def max_parameters(
     if isinstance(reserve, bool) or not isinstance(reserve, Real) or not 0 <= reserve < 1:
         raise ValueError(f"reserve is {reserve!r}; it is a share of the memory: give a number from 0 to below 1")
     cost = _bytes_per_parameter(world_size, strategy, shard_size, recipe, gradient_as_bucket_view)
+    memory_bytes, reserve = plain(memory_bytes), reserve if isinstance(reserve, Rational) else float(reserve)
     each = sum(Fraction(per_parameter) / ranks for per_parameter, ranks in cost.values())
+    if not each:
+        raise ValueError("the recipe costs 0 bytes per parameter, so that any model fits: give one that costs more")
     # 0.1 is meant as one tenth, which a float is not quite; it would cost one parameter of a million million.
     free = (1 - Fraction(reserve).limit_denominator(10**9)) * Fraction(memory_bytes)
     return math.floor(free / each)
@@ -131,13 +136,13 @@ def _sharing_ranks(world_size: int, strategy: str, shard_size: int | None) -> in
             raise ValueError(
                 f"shard_size is {shard_size!r}, but {strategy} has no shard groups: leave it out, or choose 'hsdp'"
             )
-        return world_size
+        return int(world_size)
     if not _is_whole(shard_size) or shard_size < 1 or world_size % shard_size:
         raise ValueError(
             f"shard_size is {shard_size!r}; hsdp needs the size of its shard groups: give a whole number of at least 1 "
             f"that divides world_size = {world_size}"
         )
-    return shard_size
+    return int(shard_size)
 
 
 def _named_recipe(name: str) -> Recipe:
@@ -148,9 +153,9 @@ def _named_recipe(name: str) -> Recipe:
 
 def _check_amount(name: str, value: float, meaning: str, example: str, least: float | None = None) -> None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not (value > 0 or value == least) or not value < math.inf:
+    if not is_number or not (value > 0 or value == least) or not as_float(value) < math.inf:
         bound = "above 0" if least is None else f"of at least {least}"
-        raise ValueError(f"{name} is {value!r}; it is {meaning}: give a finite number {bound}, {example}")
+        raise ValueError(f"{name} is {shown(value)}; it is {meaning}: give a finite number {bound}, {example}")
 
 
 def _is_whole(number: object) -> bool:

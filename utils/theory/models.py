@@ -5,7 +5,8 @@ Sources of the sizes: the models' published configurations, as collected in Ligh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from numbers import Integral
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,13 @@ class Llama:
     ffn: int
     vocabulary: int
     tied_embeddings: bool = False
+
+    def __post_init__(self) -> None:
+        for field in fields(self)[:-1]:
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{field.name} is {value!r}; a model has a whole number of at least 1 there")
+            object.__setattr__(self, field.name, int(value))
 
     @property
     def parameters_per_layer(self) -> int:

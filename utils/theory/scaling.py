@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass
 from numbers import Integral, Real
 
+from utils.theory.units import as_float, plain
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -37,6 +39,8 @@ def weak_scaling(world_size: int, samples_per_rank: float, seconds_per_sample: f
     lowers it. Raises ValueError, in one sentence, for numbers out of range.
     """
     _check(world_size, samples_per_rank, seconds_per_sample, repeated)
+    world_size, samples_per_rank = int(world_size), plain(samples_per_rank)
+    seconds_per_sample, repeated = float(seconds_per_sample), float(repeated)
     seconds = samples_per_rank * seconds_per_sample + repeated
     return Scaling(world_size, world_size * samples_per_rank, seconds, 1.0)
 
@@ -48,6 +52,8 @@ def strong_scaling(world_size: int, samples: float, seconds_per_sample: float, r
     Arguments and errors as for `weak_scaling`; `samples` are those of all ranks.
     """
     _check(world_size, samples, seconds_per_sample, repeated)
+    world_size, samples = int(world_size), plain(samples)
+    seconds_per_sample, repeated = float(seconds_per_sample), float(repeated)
     whole = samples * seconds_per_sample
     return Scaling(
         world_size, samples, whole / world_size + repeated, (whole + repeated) / (whole + world_size * repeated)
@@ -63,6 +69,12 @@ def _check(world_size: int, samples: float, seconds_per_sample: float, repeated:
         ("repeated", repeated, False),
     ):
         is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not is_number or not (value > 0 or (value == 0 and not above_zero)) or not value < math.inf:
+        if not is_number or not (value > 0 or (value == 0 and not above_zero)) or not as_float(value) < math.inf:
             bound = "above 0" if above_zero else "of at least 0"
             raise ValueError(f"{name} is {value!r}; give a finite number {bound}")
+    seconds = float(samples) * float(seconds_per_sample) + float(world_size) * float(repeated)
+    if not 0 < seconds < math.inf:
+        raise ValueError(
+            f"{samples!r} samples of {seconds_per_sample!r} s take {seconds} s, which is no time to compute with: give "
+            "numbers as they occur, such as 32 samples of 0.010 s"
+        )

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Integral, Real
 
-from utils.theory.units import MiB
+from utils.theory.units import MiB, as_float, plain, shown
 
 # A rule gives (sent, received) in n-ths of S for the rank that stands `place` ranks after the root (the root: 0).
 _Rule = Callable[[int, int], tuple[int, int]]
@@ -66,8 +66,8 @@ def collective_bytes(kind: str, total_bytes: float, world_size: int, rank: int |
     """
     if rank is None:
         sent, received = _shares(_RING, kind, total_bytes, world_size, root, root)
-        return max(sent, received) * total_bytes / world_size
-    return _shares(_RING, kind, total_bytes, world_size, rank, root)[0] * total_bytes / world_size
+        return max(sent, received) * plain(total_bytes) / int(world_size)
+    return _shares(_RING, kind, total_bytes, world_size, rank, root)[0] * plain(total_bytes) / int(world_size)
 
 
 def received_bytes(kind: str, total_bytes: float, world_size: int, rank: int | None = None, root: int = 0) -> float:
@@ -77,7 +77,7 @@ def received_bytes(kind: str, total_bytes: float, world_size: int, rank: int | N
     """
     if rank is None:
         return collective_bytes(kind, total_bytes, world_size, None, root)
-    return _shares(_RING, kind, total_bytes, world_size, rank, root)[1] * total_bytes / world_size
+    return _shares(_RING, kind, total_bytes, world_size, rank, root)[1] * plain(total_bytes) / int(world_size)
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,11 @@ def traffic_by_rank(
     sent, received = (collective_bytes, received_bytes) if rules == "ring" else (gloo_bytes, gloo_received_bytes)
     if kind in ("send", "recv"):
         message = sent("send", total_bytes, world_size, root, root)
-        target = (root + 1) % world_size
+        world_size = int(world_size)
+        target = (int(root) + 1) % world_size
         return tuple(Traffic(message * (r == root), message * (r == target)) for r in range(world_size))
     check_group(kind, world_size, root)
+    world_size = int(world_size)
     return tuple(
         Traffic(sent(kind, total_bytes, world_size, rank, root), received(kind, total_bytes, world_size, rank, root))
         for rank in range(world_size)
@@ -114,7 +116,7 @@ def algorithm_bandwidth(total_bytes: float, seconds: float) -> float:
     """S / t in bytes per second: how fast the caller's data was dealt with (nccl-tests' "algbw")."""
     _check_size(total_bytes)
     _check_seconds(seconds)
-    return total_bytes / seconds
+    return plain(total_bytes) / plain(seconds)
 
 
 def bus_bandwidth(kind: str, total_bytes: float, world_size: int, seconds: float) -> float:
@@ -123,7 +125,7 @@ def bus_bandwidth(kind: str, total_bytes: float, world_size: int, seconds: float
     It can be set beside a link's rate, whatever the number of ranks. A barrier carries no data: 0.
     """
     _check_seconds(seconds)
-    return collective_bytes(kind, total_bytes, world_size) / seconds
+    return collective_bytes(kind, total_bytes, world_size) / plain(seconds)
 
 
 def gloo_bytes(kind: str, total_bytes: float, world_size: int, rank: int, root: int = 0) -> float:
@@ -153,9 +155,9 @@ def _gloo(kind: str, total_bytes: float, world_size: int, rank: int, root: int) 
     """(sent, received) in bytes."""
     if kind == "reduce" and world_size != 1:
         _shares(_RING, kind, total_bytes, world_size, rank, root)  # for its checks
-        return _reduce_by_gloo(total_bytes, world_size, rank, root)
+        return _reduce_by_gloo(plain(total_bytes), int(world_size), int(rank), int(root))
     sent, received = _shares(_GLOO, kind, total_bytes, world_size, rank, root)
-    return sent * total_bytes / world_size, received * total_bytes / world_size
+    return sent * plain(total_bytes) / int(world_size), received * plain(total_bytes) / int(world_size)
 
 
 def _broadcast_by_gloo(n: int, place: int) -> tuple[int, int]:
@@ -201,14 +203,14 @@ def _shares(
     rules: dict[str, _Rule], kind: str, total_bytes: float, world_size: int, rank: int, root: int
 ) -> tuple[int, int]:
     """(sent, received) in n-ths of S, after all arguments were checked."""
-    if type(total_bytes) is not int or total_bytes < 0:
-        _check_size(total_bytes)
+    _check_size(total_bytes)
     check_group(kind, world_size, root)
     if not _is_whole(rank) or not 0 <= rank < world_size:
         raise ValueError(_outside("rank", rank, world_size))
     if world_size == 1:
         return 0, 0
-    return rules[kind](world_size, (rank - root) % world_size)
+    n = int(world_size)
+    return rules[kind](n, (int(rank) - int(root)) % n)
 
 
 def check_group(kind: str, world_size: int, root: int, kinds: tuple[str, ...] = KINDS) -> None:
@@ -227,14 +229,14 @@ def _is_whole(number: object) -> bool:
 
 
 def _check_size(total_bytes: float) -> None:
-    if isinstance(total_bytes, bool) or not isinstance(total_bytes, Real) or not 0 <= total_bytes < math.inf:
+    if isinstance(total_bytes, bool) or not isinstance(total_bytes, Real) or not 0 <= as_float(total_bytes) < math.inf:
         raise ValueError(
-            f"total_bytes is {total_bytes!r}; give a finite number of bytes of at least 0, such as 4 * MiB"
+            f"total_bytes is {shown(total_bytes)}; give a finite number of bytes of at least 0, such as 4 * MiB"
         )
 
 
 def _check_seconds(seconds: float) -> None:
-    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < seconds < math.inf:
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < as_float(seconds) < math.inf:
         raise ValueError(f"seconds is {seconds!r}; it is a duration: give a finite number greater than 0")
 
 

@@ -7,12 +7,26 @@ Inside the code sizes are plain bytes.
 from __future__ import annotations
 
 import math
+from numbers import Integral, Real
 
 KB, MB, GB, TB = 10**3, 10**6, 10**9, 10**12
 KiB, MiB, GiB, TiB = 2**10, 2**20, 2**30, 2**40
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 _DECIMAL = ("B", "kB", "MB", "GB", "TB")
+
+
+def plain(number: Real) -> int | float:
+    """The same number as Python's own, which does not overflow as NumPy's integers do."""
+    return int(number) if isinstance(number, Integral) else float(number)
+
+
+def as_float(number: Real) -> float:
+    """The number as a float; infinite if it is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def format_bytes(size: float, *, binary: bool = True, digits: int = 2) -> str:
@@ -24,19 +38,28 @@ def format_bytes(size: float, *, binary: bool = True, digits: int = 2) -> str:
         digits: decimals kept, at most; zeros at the end are not written.
 
     The unit is the largest that fits, after rounding: 1023 bytes are "1023 B", and "1024 KiB" is never written.
-    Raises ValueError when `size` is not a finite number.
+    Raises ValueError when `size` is not a finite number, or `digits` no whole number from 0 to 12.
     """
-    if isinstance(size, bool) or not isinstance(size, int | float) or not math.isfinite(size):
-        raise ValueError(f"size is {size!r}; give a finite number of bytes, such as 4 * MiB")
+    if isinstance(size, bool) or not isinstance(size, Real) or not math.isfinite(as_float(size)):
+        raise ValueError(f"size is {shown(size)}; give a finite number of bytes, such as 4 * MiB")
+    if isinstance(digits, bool) or not isinstance(digits, Integral) or not 0 <= digits <= 12:
+        raise ValueError(f"digits is {digits!r}; give a whole number from 0 to 12")
+    digits = int(digits)
     units = _BINARY if binary else _DECIMAL
     step = 1024 if binary else 1000
     number, power = float(abs(size)), 0
     while round(number, digits) >= step and power < len(units) - 1:
         number, power = number / step, power + 1
-    return f"{'-' if size < 0 else ''}{_trimmed(round(number, digits), digits)} {units[power]}"
+    number = round(number, digits)
+    return f"{'-' if size < 0 and number else ''}{_trimmed(number, digits)} {units[power]}"
+
+
+def shown(value: object) -> str:
+    """`repr`, but for integers that are longer than a line."""
+    return "a number too large for a float" if isinstance(value, int) and abs(value) > 10**300 else repr(value)
 
 
 def _trimmed(number: float, digits: int) -> str:
     """`number` with at most `digits` decimals and no zeros at its end."""
-    text = f"{number:.{max(digits, 0)}f}"
+    text = f"{number:.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

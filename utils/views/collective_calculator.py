@@ -9,12 +9,13 @@ calculator.result.traffic[0].sent   # bytes
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from ipywidgets import Dropdown, IntSlider, Layout, SelectionSlider
 
 from utils.theory.traffic import Traffic, check_group, traffic_by_rank
-from utils.theory.units import GiB, KiB, MiB, format_bytes
+from utils.theory.units import GiB, KiB, MiB, format_bytes, plain
 from utils.views.calculator import Calculator
 from utils.views.collectives import HEIGHT, KINDS, MOST_RANKS, collective_scene, collective_words
 
@@ -97,7 +98,7 @@ class CollectiveCalculator(Calculator):
 
     @size.setter
     def size(self, size: float) -> None:
-        wanted = _finite("size", size)
+        wanted = min(max(_finite("size", size), SIZES[0]), SIZES[-1])
         self._size.value = min(SIZES, key=lambda offered: abs(offered - wanted))
 
     def _redraw(self, _change: Any = None) -> None:
@@ -112,6 +113,6 @@ def _name(kind: str) -> str:
 
 
 def _finite(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} is {value!r}; give a number")
-    return value
+    return plain(value)

@@ -9,6 +9,7 @@ calculator.result.states.total      # bytes on each GPU
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from ipywidgets import Checkbox, Dropdown, IntSlider, Layout, SelectionSlider
@@ -16,7 +17,7 @@ from ipywidgets import Checkbox, Dropdown, IntSlider, Layout, SelectionSlider
 from utils.theory.memory import ModelStates
 from utils.theory.models import PRESETS
 from utils.theory.recipes import PRECISION_RECIPES
-from utils.theory.units import GB, GiB
+from utils.theory.units import GB, GiB, plain
 from utils.views.calculator import Calculator
 from utils.views.memory import HEIGHT, Question, memory_scene, memory_words
 
@@ -211,7 +212,8 @@ def _short(count: float) -> str:
 
 
 def _nearest(offered: tuple[float, ...], wanted: float) -> float:
-    return min(offered, key=lambda each: abs(each - wanted))
+    within = min(max(wanted, offered[0]), offered[-1])  # infinity is as far from one as from another
+    return min(offered, key=lambda each: abs(each - within))
 
 
 def _choose(control: Any, what: str, value: Any, offered: tuple[str, ...]) -> None:
@@ -221,6 +223,6 @@ def _choose(control: Any, what: str, value: Any, offered: tuple[str, ...]) -> No
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} is {value!r}; give a number")
-    return value
+    return plain(value)
