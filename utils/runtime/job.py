@@ -47,12 +47,10 @@ class PendingOp:
     kind: str
     bytes: int
     ranks: tuple[int, ...]
-    group: str
     channel: str
     sequence: int
     peer: int | None
     line: Frame | None
-    age: float  # seconds since its issue
 
 
 @dataclass(frozen=True)

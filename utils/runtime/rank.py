@@ -49,9 +49,7 @@ def rank_main(index: int, pipes: list[Connection]) -> None:
         job = pickle.loads(pipes[index].recv_bytes())
     except (EOFError, OSError):  # the notebook's kernel is gone
         os._exit(1)
-    if job is not None:  # None only asks an idle process to leave
-        _Rank(job, pipes[index]).live()
-    os._exit(0)
+    _Rank(job, pipes[index]).live()
 
 
 class _Rank:
@@ -101,9 +99,7 @@ class _Rank:
                     self._say("place", self._place())
                 elif order == "account":
                     self._say("account", self._account())
-                else:
-                    for child in multiprocessing.active_children():  # data loaders' workers, say
-                        child.kill()
+                else:  # dismissed; the parent ends what this rank has started
                     os._exit(0)
         except (EOFError, OSError):
             os._exit(1)
@@ -120,13 +116,9 @@ class _Rank:
         main = threading.main_thread().ident
         innermost = sys._current_frames().get(main)
         frame = learner_frame(innermost)
-        now = clock()
         open_ops = self._recorder.pending()
         pending = tuple(
-            PendingOp(
-                op.kind, op.bytes, op.ranks, op.group, op.channel, op.sequence, op.peer, op.line, now - op.issued_at
-            )
-            for op in open_ops
+            PendingOp(op.kind, op.bytes, op.ranks, op.channel, op.sequence, op.peer, op.line) for op in open_ops
         )
         uncertain = self._recorder.guessing or any(op.has_time_limit for op in open_ops) or _other_threads()
         blocked = not uncertain and waits(innermost, frame)

@@ -111,10 +111,6 @@ class Tap:
                 self._install(name, kind)
         self._note_any_source()
 
-    def remove(self) -> None:
-        """Take the kernels out again."""
-        self._library._destroy()
-
     def _install(self, name: str, kind: str) -> None:
         op = getattr(torch.ops.c10d, name).default
         arguments = [argument.name for argument in op._schema.arguments]
