@@ -18,8 +18,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from numbers import Integral, Real
+from numbers import Real
 
+from utils.theory.arguments import is_whole
 from utils.theory.units import MiB, as_float, plain, shown
 
 # A rule gives (sent, received) in n-ths of S for the rank that stands `place` ranks after the root (the root: 0).
@@ -205,7 +206,7 @@ def _shares(
     """(sent, received) in n-ths of S, after all arguments were checked."""
     _check_size(total_bytes)
     check_group(kind, world_size, root)
-    if not _is_whole(rank) or not 0 <= rank < world_size:
+    if not is_whole(rank) or not 0 <= rank < world_size:
         raise ValueError(_outside("rank", rank, world_size))
     if world_size == 1:
         return 0, 0
@@ -217,15 +218,10 @@ def check_group(kind: str, world_size: int, root: int, kinds: tuple[str, ...] = 
     """Raise ValueError, in one sentence, for a kind not in `kinds`, a world size below 1, a root outside the group."""
     if not isinstance(kind, str) or kind not in kinds:
         raise ValueError(_unknown(kind, kinds))
-    if not _is_whole(world_size) or world_size < 1:
+    if not is_whole(world_size) or world_size < 1:
         raise ValueError(f"world_size is {world_size!r}; it is a number of ranks: give a whole number of at least 1")
-    if not _is_whole(root) or not 0 <= root < world_size:
+    if not is_whole(root) or not 0 <= root < world_size:
         raise ValueError(_outside("root", root, world_size))
-
-
-def _is_whole(number: object) -> bool:
-    """Whether `number` is an integer; numpy's are, True and 4.0 are not."""
-    return type(number) is int or (isinstance(number, Integral) and not isinstance(number, bool))
 
 
 def _check_size(total_bytes: float) -> None:
