@@ -14,8 +14,8 @@ MAY_IMPORT = {
     "views": {"theory"},
     "checks": {"theory", "runtime"},
 }
-# What a run gave back draws itself, but only when it is shown.
-LAZILY = {("runtime/run.py", "views"), ("runtime/holdings.py", "views")}
+# What theory or a run gave back draws itself, but only when it is shown.
+LAZILY = {("runtime/run.py", "views"), ("runtime/holdings.py", "views"), ("theory/explain.py", "views")}
 
 
 def imported_rooms(file):
