@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from utils.theory.memory import SHARDED, STRATEGIES, max_parameters, model_states
-from utils.theory.models import PRESETS, Llama
 from utils.theory.recipes import PRECISION_RECIPES, Recipe
 from utils.theory.units import GB, GiB
 
@@ -173,16 +172,3 @@ def test_a_hundred_thousand_cases_take_two_seconds_at_most():
     for i in range(100_000):
         model_states(7e9 + i, 64, "hsdp", 8)
     assert time.process_time() - start < 2
-
-
-@pytest.mark.parametrize("row", rows("llama_family_parameters.csv"), ids=lambda row: row["model"])
-def test_parameters_follow_from_the_architecture(row):
-    model = PRESETS[row["model"]]
-    assert model.parameters == int(row["parameters"])
-    assert model.parameters_per_layer == int(row["parameters_per_layer"])
-
-
-def test_every_preset_is_tested_and_a_size_that_is_not_listed_follows_the_rule():
-    assert {row["model"] for row in rows("llama_family_parameters.csv")} == set(PRESETS)
-    llama_1_65b = Llama(8192, 80, 64, 64, 128, 22016, 32000)
-    assert llama_1_65b.parameters == 65_285_660_672
