@@ -138,7 +138,7 @@ def test_what_a_change_adds(model):
     deeper = replace(model, layers=model.layers + 1)
     assert deeper.parameters - model.parameters == model.parameters_per_layer > 0
     untied, tied = replace(model, tied_embeddings=False), replace(model, tied_embeddings=True)
-    assert untied.parameters - tied.parameters == model.vocabulary * model.embedding_width
+    assert untied.parameters - tied.parameters == model.vocabulary * (model.embedding_width or model.hidden)
     assert untied.non_embedding_parameters == tied.non_embedding_parameters
 
 
@@ -152,6 +152,7 @@ def test_what_is_left_out_is_as_in_llama():
     assert Llama(4096, 32, 32) == PRESETS["Llama-2-7B"]
     assert Architecture(8192, 80, 64).ffn == 22016
     assert Architecture(64, 2, 4, gated_mlp=False).ffn == 256
+    assert Architecture(64, 2, 4, embedding_width=64) == Architecture(64, 2, 4)
     assert mpt(4096, 32, 32, 512) == replace(PRESETS["MPT-7b"], learned_positions=512)
 
 
@@ -176,6 +177,7 @@ SMALL = {"hidden": 64, "layers": 2, "heads": 4}
         ({"heads": 3}, "heads is 3, which does not divide hidden = 64"),
         ({"kv_heads": 3}, "kv_heads is 3, .* give a divisor of 4"),
         ({"kv_heads": 0}, "kv_heads is 0"),
+        ({"embedding_width": 0}, "embedding_width is 0"),
         ({"head_dim": math.inf}, "head_dim is inf"),
         ({"norms_per_layer": 5}, "norms_per_layer is 5; give a whole number from 0 to 4"),
         ({"learned_positions": -2}, "learned_positions is -2"),

@@ -55,7 +55,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Architecture:
-    """A decoder-only transformer. What is left out is as in Llama.
+    """A decoder-only transformer. What is left out is as in Llama, and kept by `dataclasses.replace`.
 
     hidden: width h of the residual stream. layers: L. heads: of the queries. kv_heads: of keys and values; all heads
     if left out. head_dim: width of a head; hidden / heads if left out. ffn: width inside the MLP; if left out, 8/3 h
@@ -65,7 +65,7 @@ class Architecture:
     matrices of a layer). norm: "rms" and "layer without bias" have a weight, "layer" a bias too, "layer without
     parameters" nothing. norms_per_layer: 0 to 4. qk_norms: on queries and keys, "none", "per head" (shared by the
     heads) or "full width". final_norm: a norm after the last layer. learned_positions: rows of a position embedding.
-    embedding_width: of the embedding, if it is projected to h and back (OPT-350M). layout: the order in which the
+    embedding_width: of an embedding that is projected to h and back (OPT-350M). layout: the order in which the
     tensors are registered and whether queries, keys and values are one tensor; a key of `shapes.LAYOUTS`.
 
     Raises ValueError, in one sentence, naming the field, its value and what is allowed.
@@ -105,10 +105,13 @@ class Architecture:
             ("kv_heads", self.heads),
             ("head_dim", self.hidden // self.heads),
             ("ffn", 256 * math.ceil(self.hidden / 96) if self.gated_mlp else 4 * self.hidden),
-            ("embedding_width", self.hidden),
         ):
             given = getattr(self, field)
             self._settle(field, left_out if given is None else given, 1, WIDEST)
+        if self.embedding_width is not None:
+            self._settle("embedding_width", self.embedding_width, 1, WIDEST)
+            if self.embedding_width == self.hidden:
+                object.__setattr__(self, "embedding_width", None)  # one way to say it, so that equal models are equal
         if self.heads % self.kv_heads:
             raise ValueError(
                 f"kv_heads is {self.kv_heads}, but each key head serves equally many of the {self.heads} heads: "
@@ -161,7 +164,7 @@ class Architecture:
     @property
     def embedding_parameters(self) -> int:
         """The token embedding: V rows."""
-        return self.vocabulary * self.embedding_width
+        return self.vocabulary * (self.embedding_width or self.hidden)
 
     @property
     def non_embedding_parameters(self) -> int:
@@ -209,7 +212,7 @@ class Architecture:
         return part
 
     def _root_part(self, part: str) -> list[Tensor]:
-        narrow, projected = self.embedding_width, self.embedding_width != self.hidden
+        narrow, projected = self.embedding_width or self.hidden, self.embedding_width is not None
         parts = {
             "embedding": [Tensor("embedding.weight", (self.vocabulary, narrow))],
             "positions": [Tensor("positions.weight", (self.learned_positions, self.hidden))],
