@@ -159,7 +159,9 @@ def _busiest(on_node: int, group: int, nodes: int) -> int:
         return 0
     if group % on_node == 0:
         return 1
-    # Groups lie askew to the nodes. The pattern comes again after `group` nodes at the latest.
+    if group > on_node:
+        return 2  # groups lie askew to the nodes, and a border between two of them falls inside some node
+    # The pattern comes again after `group` nodes at the latest.
     return max(leaving_shard_rings(node, on_node, group) for node in range(min(nodes, group)))
 
 
