@@ -61,7 +61,8 @@ def steps(draw, strategies=STRATEGIES):
         options["root_parameters"] = draw(st.sampled_from([0, 1000, PSI]))
     if strategy == "hsdp":
         options["shard_size"] = draw(st.sampled_from(divisors(n)))
-        options["all_reduce_every_micro_batch"] = draw(st.sampled_from([None, True, False]))
+        may_be = [None, False] if options["reduce_every_micro_batch"] is False else [None, True, False]
+        options["all_reduce_every_micro_batch"] = draw(st.sampled_from(may_be))
     return step_bytes(PSI, strategy, n, nodes=draw(st.sampled_from(divisors(n))), **options)
 
 
@@ -197,8 +198,14 @@ def test_what_accumulation_and_options_cost(strategy, options, passes):
 def test_hsdp_may_reduce_in_the_group_each_time_and_among_replicas_once():
     once = step_bytes(PSI, "hsdp", 16, 8, 2, micro_batches=K, all_reduce_every_micro_batch=False)
     each = step_bytes(PSI, "hsdp", 16, 8, 2, micro_batches=K)
+    assert each == step_bytes(PSI, "hsdp", 16, 8, 2, micro_batches=K, all_reduce_every_micro_batch=True)
     assert once.across * K == each.across == K * 2 * PSI * 2 * 1 / 2
     assert each.per_rank - once.per_rank == (K - 1) * collective_bytes("all_reduce", 2 * PSI / 8, 2)
+
+
+def test_replicas_cannot_exchange_what_was_not_reduced():
+    with pytest.raises(ValueError, match="replicas have nothing to exchange"):
+        step_bytes(PSI, "hsdp", 16, 8, reduce_every_micro_batch=False, all_reduce_every_micro_batch=True)
 
 
 def test_shard_groups_smaller_and_larger_than_a_node_and_askew_to_it():

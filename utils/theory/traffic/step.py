@@ -101,7 +101,12 @@ def step_bytes(
     psi, n, k, nodes = plain(parameters), int(world_size), int(micro_batches), int(nodes)
     gradients, weights = psi * plain(gradient_bytes_per_element), psi * plain(bytes_per_element)
     reductions = k if reduce_every_micro_batch else 1
-    replicated = reductions if all_reduce_every_micro_batch is None else (k if all_reduce_every_micro_batch else 1)
+    if all_reduce_every_micro_batch and not reduce_every_micro_batch:
+        raise ValueError(
+            "all_reduce_every_micro_batch is True, but gradients are reduced once: replicas have nothing to exchange "
+            "before; leave one of the two out"
+        )
+    replicated = 1 if all_reduce_every_micro_batch is False else reductions
 
     # Nothing below is larger than this product, which as a float is infinite rather than an error.
     if not 6 * as_float(n) * as_float(k) * max(as_float(gradients), as_float(weights)) < math.inf:
