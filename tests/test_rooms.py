@@ -15,7 +15,12 @@ MAY_IMPORT = {
     "checks": {"theory", "runtime"},
 }
 # What theory or a run gave back draws itself, but only when it is shown.
-LAZILY = {("runtime/run.py", "views"), ("runtime/holdings.py", "views"), ("theory/explain.py", "views")}
+LAZILY = {
+    ("runtime/run.py", "views"),
+    ("runtime/holdings.py", "views"),
+    ("theory/explain.py", "views"),
+    ("theory/events.py", "views"),
+}
 
 
 def imported_rooms(file):

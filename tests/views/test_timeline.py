@@ -4,9 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from utils.views.clock import round_step
 from utils.views.figure import WIDTH
 from utils.views.png import size
-from utils.views.timeline import _lanes, _round_step, _scene, timeline_picture
+from utils.views.timeline import _lanes, _scene, timeline_picture
 
 
 def op(kind, issued_at, completed_at, total_bytes=1024):
@@ -69,4 +70,4 @@ def test_nothing_issued_is_a_picture_too():
 
 @pytest.mark.parametrize("raw, step", [(0.9, 1), (1.0, 1), (1.2, 2), (3, 5), (7, 10), (0.03, 0.05), (130, 200)])
 def test_the_clock_has_round_steps(raw, step):
-    assert _round_step(raw) == pytest.approx(step)
+    assert round_step(raw) == pytest.approx(step)

@@ -11,8 +11,9 @@ from typing import Any
 
 from utils.theory.units import format_bytes
 from utils.views.board import Board, Scene, Words, extent
+from utils.views.clock import draw_clock
 from utils.views.figure import WIDTH, Picture
-from utils.views.palette import COMMUNICATION, FAINT, INK, LABEL, PAPER, SMALL, TITLE, ink_on, rank_colour
+from utils.views.palette import COMMUNICATION, FAINT, INK, PAPER, SMALL, TITLE, ink_on, rank_colour
 
 _LEFT, _TOP, _LANE, _GAP = 78, 62, 20, 10
 _SPAN = WIDTH - _LEFT - 16  # pixels for the whole time
@@ -66,7 +67,7 @@ def _scene(lanes: list[list[tuple[int, Any]]], heights: list[int], title: str) -
             _draw_op(scene, op, left, max(2.0, (end - op.issued_at) * scale), top + lane * _LANE)
         top += height
         scene.line(_LEFT, top - _GAP / 2, _LEFT + _SPAN, top - _GAP / 2, "#DDDDDD")
-    _draw_clock(scene, last - first, top)
+    draw_clock(scene, last - first, top, _LEFT, _SPAN)
     return scene
 
 
@@ -80,27 +81,6 @@ def _draw_op(scene: Scene, op: Any, left: float, width: float, top: float) -> No
         if ink_right - ink_left <= width - 6:
             scene.words.append(word)
             return
-
-
-def _draw_clock(scene: Scene, seconds: float, top: float) -> None:
-    """The axis of time in milliseconds, from the first issue."""
-    scene.line(_LEFT, top, _LEFT + _SPAN, top, INK)
-    step = _round_step(1e3 * seconds / 6)
-    for i in range(int(1e3 * seconds / step + 1e-9) + 1):
-        x = _LEFT + i * step / (1e3 * seconds) * _SPAN
-        scene.line(x, top, x, top + 4, INK)
-        scene.write(min(x, _LEFT + _SPAN - 12), top + 14, f"{i * step:g}", SMALL)
-    scene.write(_LEFT - 14, top + 14, "ms", LABEL, align="right")
-
-
-def _round_step(raw: float) -> float:
-    """The least of 1, 2, 5, 10, 20, … (and their tenths) that is at least `raw`."""
-    power = 10.0**-6
-    while True:
-        for factor in (1, 2, 5):
-            if factor * power >= raw:
-                return factor * power
-        power *= 10
 
 
 def _words(ops_by_rank: Sequence[Sequence[Any]], title: str) -> str:
