@@ -20,6 +20,7 @@ LAZILY = {
     ("runtime/holdings.py", "views"),
     ("theory/explain.py", "views"),
     ("theory/events.py", "views"),
+    ("theory/breakdown.py", "views"),
 }
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
-from numbers import Integral, Rational, Real
+from numbers import Rational, Real
 
+from utils.theory.arguments import check_amount, check_whole, check_yes_or_no, is_whole, unknown
 from utils.theory.recipes import PRECISION_RECIPES, Recipe
-from utils.theory.units import as_float, plain, shown
+from utils.theory.units import plain
 
 #: By strategy, which states are shared out among the ranks; the others are whole on every rank.
 SHARDED: dict[str, tuple[str, ...]] = {
@@ -29,11 +29,11 @@ SHARDED: dict[str, tuple[str, ...]] = {
 STRATEGIES: tuple[str, ...] = tuple(SHARDED)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ModelStates:
     """Bytes on each GPU.
 
-    optimizer: the optimizer's moments, without the master weights.
+    gradients: all copies of them that the recipe counts. optimizer: the moments, without the master weights.
     buckets: DDP's own copy of the gradients; 0 with `gradient_as_bucket_view`, where the gradients lie in the buckets.
     """
 
@@ -59,8 +59,9 @@ def model_states(
     """Bytes of model states on each GPU, with Psi parameters on N GPUs.
 
     Under the ZeRO paper's recipe: ddp 16 Psi; zero1 4 Psi + 12 Psi / N; zero2 2 Psi + 14 Psi / N; zero3 and fsdp
-    16 Psi / N; hsdp 16 Psi / G in shard groups of G GPUs. zero3 and fsdp hold the same share; they differ in the recipe
-    that goes with them ("fsdp2" keeps fp32 shards and no 16-bit ones) and in what they gather meanwhile.
+    16 Psi / N; hsdp 16 Psi / G in shard groups of G GPUs. zero3 and fsdp hold the same share of whatever recipe;
+    they differ in the recipe that goes with them (DeepSpeed's zero3 keeps 16-bit weights beside fp32 master weights,
+    PyTorch's fsdp fp32 shards and no others: "fsdp2") and in what they gather meanwhile (`theory.allocations`).
 
     Args:
         parameters: Psi, in all, above 0.
@@ -74,10 +75,11 @@ def model_states(
     Sizes are exact shares of the whole; a framework that pads its shards holds a little more.
     Raises ValueError, in one sentence, naming the value, what is allowed and what to do.
     """
-    _check_amount("parameters", parameters, "a number of parameters", "such as 7.5e9")
+    check_amount("parameters", parameters, "a number of parameters", "such as 7.5e9")
     cost = _bytes_per_parameter(world_size, strategy, shard_size, recipe, gradient_as_bucket_view)
-    parameters = plain(parameters)
-    return ModelStates(**{state: per_parameter * parameters / ranks for state, (per_parameter, ranks) in cost.items()})
+    psi = plain(parameters)
+    weights, gradients, copies, master_weights, optimizer, buckets = [each * psi / ranks for each, ranks in cost]
+    return ModelStates(weights, gradients + copies, master_weights, optimizer, buckets)
 
 
 def max_parameters(
@@ -95,12 +97,12 @@ def max_parameters(
     reserve: the share of the memory kept free for activations, buffers and fragmentation, from 0 to below 1.
     The other arguments, and errors, are those of `model_states`.
     """
-    _check_amount("memory_bytes", memory_bytes, "a GPU's memory in bytes", "such as 80 * GB", least=0)
+    check_amount("memory_bytes", memory_bytes, "a GPU's memory in bytes", "such as 80 * GB", least=0)
     if isinstance(reserve, bool) or not isinstance(reserve, Real) or not 0 <= reserve < 1:
         raise ValueError(f"reserve is {reserve!r}; it is a share of the memory: give a number from 0 to below 1")
     cost = _bytes_per_parameter(world_size, strategy, shard_size, recipe, gradient_as_bucket_view)
     memory_bytes, reserve = plain(memory_bytes), reserve if isinstance(reserve, Rational) else float(reserve)
-    each = sum(Fraction(per_parameter) / ranks for per_parameter, ranks in cost.values())
+    each = sum(Fraction(per_parameter) / ranks for per_parameter, ranks in cost)
     if not each:
         raise ValueError("the recipe costs 0 bytes per parameter, so that any model fits: give one that costs more")
     # 0.1 is meant as one tenth, which a float is not quite; it would cost one parameter of a million million.
@@ -110,34 +112,37 @@ def max_parameters(
 
 def _bytes_per_parameter(
     world_size: int, strategy: str, shard_size: int | None, recipe: str | Recipe, gradient_as_bucket_view: bool
-) -> dict[str, tuple[float, int]]:
-    """By field of `ModelStates`: (bytes per parameter, ranks that share them out), after all arguments were checked."""
-    ranks = _sharing_ranks(world_size, strategy, shard_size)
-    used = recipe if isinstance(recipe, Recipe) else _named_recipe(recipe)
+) -> tuple[tuple[float, int], ...]:
+    """(bytes per parameter, ranks that share them out), after all arguments were checked, of each: weights, gradients,
+    the optimizer's copy of gradients, master weights, moments, DDP's buckets."""
+    ranks = sharing_ranks(world_size, strategy, shard_size)
+    used = named_recipe(recipe)
+    check_yes_or_no("gradient_as_bucket_view", gradient_as_bucket_view)
     sharded = SHARDED[strategy]
     copied = used.communicated_gradients if strategy == "ddp" and not gradient_as_bucket_view else 0
-    return {
-        "weights": (used.weights, ranks if "weights" in sharded else 1),
-        "gradients": (used.gradients, ranks if "gradients" in sharded else 1),
-        "master_weights": (used.master_weights, ranks if "master_weights" in sharded else 1),
-        "optimizer": (used.optimizer, ranks if "optimizer" in sharded else 1),
-        "buckets": (copied, 1),
-    }
+    of_optimizer = ranks if "optimizer" in sharded else 1
+    return (
+        (used.weights, ranks if "weights" in sharded else 1),
+        (used.gradients - used.gradient_copy, ranks if "gradients" in sharded else 1),
+        (used.gradient_copy, of_optimizer),
+        (used.master_weights, of_optimizer),
+        (used.optimizer, of_optimizer),
+        (copied, 1),
+    )
 
 
-def _sharing_ranks(world_size: int, strategy: str, shard_size: int | None) -> int:
+def sharing_ranks(world_size: int, strategy: str, shard_size: int | None) -> int:
     """Among how many ranks the sharded states are shared out."""
-    if not _is_whole(world_size) or world_size < 1:
-        raise ValueError(f"world_size is {world_size!r}; it is a number of GPUs: give a whole number of at least 1")
+    check_whole("world_size", world_size, "a number of GPUs")
     if not isinstance(strategy, str) or strategy not in SHARDED:
-        raise ValueError(_unknown("strategy", strategy, STRATEGIES))
+        raise ValueError(unknown("strategy", strategy, STRATEGIES))
     if strategy != "hsdp":
         if shard_size is not None:
             raise ValueError(
                 f"shard_size is {shard_size!r}, but {strategy} has no shard groups: leave it out, or choose 'hsdp'"
             )
         return int(world_size)
-    if not _is_whole(shard_size) or shard_size < 1 or world_size % shard_size:
+    if not is_whole(shard_size) or shard_size < 1 or world_size % shard_size:
         raise ValueError(
             f"shard_size is {shard_size!r}; hsdp needs the size of its shard groups: give a whole number of at least 1 "
             f"that divides world_size = {world_size}"
@@ -145,24 +150,10 @@ def _sharing_ranks(world_size: int, strategy: str, shard_size: int | None) -> in
     return int(shard_size)
 
 
-def _named_recipe(name: str) -> Recipe:
-    if not isinstance(name, str) or name not in PRECISION_RECIPES:
-        raise ValueError(_unknown("recipe", name, tuple(PRECISION_RECIPES)))
-    return PRECISION_RECIPES[name]
-
-
-def _check_amount(name: str, value: float, meaning: str, example: str, least: float | None = None) -> None:
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not (value > 0 or value == least) or not as_float(value) < math.inf:
-        bound = "above 0" if least is None else f"of at least {least}"
-        raise ValueError(f"{name} is {shown(value)}; it is {meaning}: give a finite number {bound}, {example}")
-
-
-def _is_whole(number: object) -> bool:
-    return isinstance(number, Integral) and not isinstance(number, bool)
-
-
-def _unknown(what: str, given: object, known: tuple[str, ...]) -> str:
-    near = get_close_matches(given.lower(), known, n=2, cutoff=0.5) if isinstance(given, str) else []
-    hint = f"did you mean {' or '.join(repr(k) for k in near)}?" if near else f"choose one of {', '.join(known)}"
-    return f"{what} is {given!r}, which is not known here; {hint}"
+def named_recipe(recipe: str | Recipe) -> Recipe:
+    """The recipe itself, or that of `PRECISION_RECIPES` with that name."""
+    if isinstance(recipe, Recipe):
+        return recipe
+    if not isinstance(recipe, str) or recipe not in PRECISION_RECIPES:
+        raise ValueError(unknown("recipe", recipe, tuple(PRECISION_RECIPES)))
+    return PRECISION_RECIPES[recipe]

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from utils.theory.arguments import check_amount
+from utils.theory.units import plain, shown
+
+_AMOUNTS = ("weights", "gradients", "master_weights", "optimizer", "communicated_gradients", "gradient_copy")
 _ZERO = "Rajbhandari et al., ZeRO, arXiv:1910.02054v3, section 3.1"
 _SGD = "PyTorch documentation of torch.optim.SGD"
 
@@ -16,6 +20,11 @@ class Recipe:
     """Bytes per parameter of each state, and where the convention comes from.
 
     optimizer: the moments alone. communicated_gradients: the precision in which DDP reduces gradients.
+    gradient_copy: the part of `gradients` that is a copy which the optimizer makes of its own share, so that it is
+    shared out as the optimizer is; 0 in most.
+
+    Raises ValueError, in one sentence, for bytes that are not finite numbers of at least 0, and for a title or source
+    that is no text.
     """
 
     title: str
@@ -25,6 +34,21 @@ class Recipe:
     optimizer: float
     communicated_gradients: float
     source: str
+    gradient_copy: float = 0
+
+    def __post_init__(self) -> None:
+        for field in ("title", "source"):
+            if not isinstance(getattr(self, field), str):
+                raise ValueError(f"a recipe's {field} is {shown(getattr(self, field))}; give a text")
+        for field in _AMOUNTS:
+            value = getattr(self, field)
+            check_amount(f"a recipe's {field}", value, "bytes per parameter", "such as 2 for 16 bits", least=0)
+            object.__setattr__(self, field, plain(value))
+        if self.gradient_copy > self.gradients:
+            raise ValueError(
+                f"a recipe's gradient_copy is {self.gradient_copy!r}; it is a part of its gradients: give at most "
+                f"{self.gradients!r}"
+            )
 
     @property
     def total(self) -> float:
@@ -42,7 +66,10 @@ PRECISION_RECIPES: dict[str, Recipe] = {
     "deepspeed": Recipe(
         "Adam, 16-bit weights, gradients in 16 bit and in fp32, fp32 master weights",
         2, 6, 4, 8, 2,
-        "DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py: estimate_zero2_model_states_mem_needs, since June 2024",
+        "DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py: estimate_zero2_model_states_mem_needs, since June 2024: "
+        "2 + 18 / N under zero2. With zero1 4 + 16 / N, as Megatron-LM's docs/user-guide/features/dist_optimizer.md "
+        "gives for fp16 gradients, and DeepSpeed's estimate before June 2024",
+        gradient_copy=4,
     ),
     "fp32": Recipe(
         "Adam, everything in fp32",
