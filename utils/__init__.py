@@ -11,6 +11,7 @@ from typing import Any
 
 _HOME_OF = {
     "launch": "utils.runtime.launch",
+    "Cluster": "utils.runtime.cluster",
     "device": "utils.runtime.device",
     "all_gather_single": "utils.runtime.collectives",
     "reduce_scatter_single": "utils.runtime.collectives",

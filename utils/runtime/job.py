@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from utils.runtime.cluster import Links
 from utils.runtime.errors import Frame
 from utils.runtime.recorder import Op
 from utils.runtime.ship import Parcel
@@ -27,6 +28,7 @@ class Job:
     working_directory: str = ""
     path: tuple[str, ...] = ()
     suite: str = ""  # where the notebook's own `utils` lies
+    links: Links | None = None  # between the nodes, if the run has nodes
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from utils.runtime import processes, ship
+from utils.runtime.cluster import Cluster
 from utils.runtime.device import choose_backend
 from utils.runtime.errors import LaunchError
 from utils.runtime.job import Account, Job
+from utils.runtime.kernel_link import Door, KernelLinks
 from utils.runtime.printed import read_printed, show_printed
 from utils.runtime.rank import IN_RANK
 from utils.runtime.run import Run, Timeline
@@ -30,6 +32,7 @@ def launch(
     world_size: int,
     *args: Any,
     backend: str = "auto",
+    cluster: Cluster | None = None,
     timeout: float = 30,
     start: str = "auto",
 ) -> Run:
@@ -37,15 +40,17 @@ def launch(
 
     `fn` may be defined in a notebook cell; a function that takes no rank is called as `fn(*args)`. The ranks see the
     notebook's environment, working folder and import path. `backend` is "auto" (NCCL with a GPU for every rank, else
-    gloo), "gloo" or "nccl". `timeout` in seconds counts from the moment all ranks are ready. `start` is "auto",
-    "forkserver" or "spawn". What the ranks print is shown in rank order when the run ends.
+    gloo), "gloo" or "nccl". With a `cluster` the ranks live on its nodes, and gloo talks over its links. `timeout` in
+    seconds counts from the moment all ranks are ready. `start` is "auto", "forkserver" or "spawn". What the ranks
+    print is shown in rank order when the run ends.
 
     Raises ValueError or TypeError for arguments out of range, and a LaunchError: CannotSend, RankFailed, RankDied or
     RanksHang. Whatever happens, no process of the run is left.
     """
     _refuse_bad_arguments(fn, world_size, timeout)
     world_size = int(world_size)
-    chosen = choose_backend(backend, world_size)
+    _refuse_unfit_cluster(cluster, world_size, backend)
+    chosen = choose_backend("gloo" if cluster else backend, world_size)
     method = processes.choose_start_method(start)
     job = Job(
         rank=0,
@@ -60,13 +65,15 @@ def launch(
         working_directory=_working_directory(),
         path=tuple(sys.path),
         suite=str(processes.SUITE),
+        links=cluster.links() if cluster else None,
     )
     with tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as folder:
         ranks: list[processes.RankProcess] = []
-        supervisor = None
+        supervisor = links = None
         try:
-            ranks = processes.take(world_size, method)
-            supervisor = Supervisor(ranks, folder, timeout)
+            links = _make_links(cluster) if cluster else None
+            ranks = processes.take(world_size, method, _doors(cluster, links))
+            supervisor = Supervisor(ranks, folder, timeout, links)
             for rank, each in enumerate(ranks):
                 each.pipe.send_bytes(pickle.dumps(replace(job, rank=rank, folder=folder)))
             values, accounts = supervisor.results()
@@ -75,12 +82,34 @@ def launch(
             raise KeyboardInterrupt(f"all ranks were ended. At the moment of the interrupt:\n{where}") from None
         finally:
             processes.release(ranks)
+            if links:
+                links.close()
             printed = read_printed(folder, world_size)
             show_printed(printed)
             if method == "spawn":
                 processes.keep_ready(world_size)
     opened = [_opened(rank, value) for rank, value in enumerate(values)]
-    return _run(chosen, opened, printed, supervisor.seconds, accounts)
+    return _run(chosen, opened, printed, supervisor, accounts)
+
+
+def _make_links(cluster: Cluster) -> KernelLinks:
+    """The cluster's nodes and links, ready to be joined. Raises a LaunchError where they cannot be had."""
+    if cluster.kind == "emulated":
+        raise LaunchError(f"emulated links cannot be run on yet. {cluster.why}")
+    if cluster.latency_by == "recorder":
+        raise LaunchError(
+            "this system's kernel cannot delay what crosses a link (its module sch_netem is missing), and the recorder "
+            "cannot yet: make the cluster without latency."
+        )
+    try:
+        return KernelLinks(cluster.nodes, cluster.bits_per_second, cluster.latency)
+    except OSError as error:
+        raise LaunchError(f"the cluster's links could not be made this time: {error}.") from None
+
+
+def _doors(cluster: Cluster | None, links: KernelLinks | None) -> tuple[Door, ...]:
+    """By rank, the way into its node."""
+    return tuple(door for door in links.doors for _ in range(cluster.ranks_per_node)) if cluster and links else ()
 
 
 def _opened(rank: int, value: bytes) -> Any:
@@ -95,7 +124,7 @@ def _opened(rank: int, value: bytes) -> Any:
         ) from None
 
 
-def _run(backend: str, values: list[Any], printed: list[str], seconds: float, accounts: list[Account]) -> Run:
+def _run(backend: str, values: list[Any], printed: list[str], supervisor: Supervisor, accounts: list[Account]) -> Run:
     ring_bytes = tuple(sum(op.ring_bytes for op in account.ops) for account in accounts)
     wire = tuple(account.wire for account in accounts)
     # Counters that stand still while data moved belong to a system that only pretends to have them.
@@ -105,9 +134,10 @@ def _run(backend: str, values: list[Any], printed: list[str], seconds: float, ac
         backend=backend,
         values=tuple(values),
         printed=tuple(printed),
-        seconds=seconds,
+        seconds=supervisor.seconds,
         ring_bytes=ring_bytes,
         wire_bytes=wire if counted else None,
+        link_bytes=supervisor.link_bytes,
         timeline=Timeline(tuple(account.ops for account in accounts)),
     )
 
@@ -139,3 +169,17 @@ def _refuse_bad_arguments(fn: Any, world_size: Any, timeout: Any) -> None:
         raise LaunchError(
             "launch was called inside a rank, where it would start ranks of ranks: call it from the notebook."
         )
+
+
+def _refuse_unfit_cluster(cluster: Any, world_size: int, backend: str) -> None:
+    if cluster is None:
+        return
+    if not isinstance(cluster, Cluster):
+        raise TypeError(f"cluster is {cluster!r}; give a Cluster, such as Cluster(nodes=2, ranks_per_node=2).")
+    if cluster.ranks != world_size:
+        raise ValueError(
+            f"the cluster has {cluster.nodes} nodes of {cluster.ranks_per_node}, launch was asked for {world_size} "
+            f"ranks: launch {cluster.ranks}, or make a cluster of {world_size}."
+        )
+    if backend == "nccl":
+        raise ValueError("backend is 'nccl', whose GPUs do not talk over a cluster's links: use 'gloo' or no cluster.")

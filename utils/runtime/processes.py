@@ -26,10 +26,12 @@ from typing import Any
 import psutil
 import torch.multiprocessing
 
+from utils.runtime.entry import rank_entry
 from utils.runtime.errors import LaunchError
 from utils.runtime.interrupts import uninterrupted
 from utils.runtime.job import Setup
-from utils.runtime.rank import IN_RANK, rank_main
+from utils.runtime.kernel_link import Door
+from utils.runtime.rank import IN_RANK
 
 START_METHODS = ("auto", "forkserver", "spawn")
 SUITE = Path(__file__).resolve().parents[1]  # this `utils` package
@@ -110,10 +112,10 @@ def choose_start_method(start: str) -> str:
     return start
 
 
-def take(count: int, method: str) -> list[RankProcess]:
-    """`count` fresh processes that wait for their job. End them with `release`."""
+def take(count: int, method: str, doors: tuple[Door, ...] = ()) -> list[RankProcess]:
+    """`count` fresh processes that wait for their job, each behind its door if there are any. End with `release`."""
     taken: list[RankProcess] = []
-    if method == "spawn":
+    if method == "spawn" and not doors:  # idle ones have imported torch, too late for joining a node
         with _lock:
             while _idle and len(taken) < count:
                 candidate = _idle.pop()
@@ -121,7 +123,7 @@ def take(count: int, method: str) -> list[RankProcess]:
                     taken.append(candidate)
                 else:
                     release([candidate])
-    return taken + _start(count - len(taken), method)
+    return taken + _start(count - len(taken), method, doors)
 
 
 def keep_ready(count: int) -> None:
@@ -141,7 +143,7 @@ def release(processes: list[RankProcess]) -> None:
         _living.discard(each)
 
 
-def _start(count: int, method: str) -> list[RankProcess]:
+def _start(count: int, method: str, doors: tuple[Door, ...] = ()) -> list[RankProcess]:
     """Start processes. A fork server that is just dying is noticed by the failure, and started again."""
     if count < 1:
         return []
@@ -149,7 +151,7 @@ def _start(count: int, method: str) -> list[RankProcess]:
         started: list[RankProcess] = []
         try:
             with _starting, uninterrupted(), _without_main():
-                started = _start_once(count, method)
+                started = _start_once(count, method, doors)
             return started
         except KeyboardInterrupt:  # it was held back until here
             release(started)
@@ -167,14 +169,17 @@ def _start(count: int, method: str) -> list[RankProcess]:
     raise LaunchError("the fork server ends as soon as it starts: run `python -m utils doctor`, or use start='spawn'.")
 
 
-def _start_once(count: int, method: str) -> list[RankProcess]:
+def _start_once(count: int, method: str, doors: tuple[Door, ...]) -> list[RankProcess]:
     if method == "forkserver":
         _ensure_fork_server()
     ours, theirs = zip(*(multiprocessing.Pipe() for _ in range(count)), strict=True)
     try:
-        context = torch.multiprocessing.start_processes(
-            rank_main, (list(theirs),), nprocs=count, join=False, start_method=method
-        )
+        if method == "spawn" and doors:
+            processes = _spawn_without_torch(count, list(theirs), doors)
+        else:
+            processes = torch.multiprocessing.start_processes(
+                rank_entry, (list(theirs), doors), nprocs=count, join=False, start_method=method
+            ).processes
     except BaseException:  # a process without a pipe leaves by itself
         for pipe in ours:
             pipe.close()
@@ -182,9 +187,18 @@ def _start_once(count: int, method: str) -> list[RankProcess]:
     finally:
         for pipe in theirs:
             pipe.close()
-    started = [RankProcess(process, pipe) for process, pipe in zip(context.processes, ours, strict=True)]
+    started = [RankProcess(process, pipe) for process, pipe in zip(processes, ours, strict=True)]
     _living.update(started)
     return started
+
+
+def _spawn_without_torch(count: int, pipes: list[Connection], doors: tuple[Door, ...]) -> list[BaseProcess]:
+    """torch's own way to spawn imports torch before our first line runs, which gives the process threads."""
+    spawn = multiprocessing.get_context("spawn")
+    processes = [spawn.Process(target=rank_entry, args=(index, pipes, doors)) for index in range(count)]
+    for process in processes:
+        process.start()
+    return processes
 
 
 def _ensure_fork_server() -> None:

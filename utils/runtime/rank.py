@@ -30,6 +30,7 @@ from utils.runtime import ship, tap, wire
 from utils.runtime.agreement import IssueTables
 from utils.runtime.errors import Failure
 from utils.runtime.job import Account, Job, PendingOp, Place
+from utils.runtime.kernel_link import INTERFACE
 from utils.runtime.leaving import die_with_parent, forked_children_die_with_this_process, leave_at_once
 from utils.runtime.places import learner_frame, reasons_of, split_frames, text_of
 from utils.runtime.recorder import Recorder, clock
@@ -39,8 +40,8 @@ ATTENDANT = "attend the parent"
 IN_RANK = "UTILS_IN_RANK"  # set in a rank's environment, so that a launch inside a launch is refused
 
 
-def rank_main(index: int, pipes: list[Connection]) -> None:
-    """Entry point of the process. `pipes` are the ranks' ends, of which this process keeps its own."""
+def rank_main(index: int, pipes: list[Connection], refusal: OSError | None = None) -> None:
+    """What the process does. `pipes`: the ranks' ends, of which it keeps its own. `refusal`: why it is in no node."""
     _become_independent()
     for other, pipe in enumerate(pipes):
         if other != index:
@@ -49,7 +50,7 @@ def rank_main(index: int, pipes: list[Connection]) -> None:
         job = pickle.loads(pipes[index].recv_bytes())
     except (EOFError, OSError):  # the notebook's kernel is gone
         os._exit(1)
-    _Rank(job, pipes[index]).live()
+    _Rank(job, pipes[index]).live(refusal)
 
 
 class _Rank:
@@ -61,10 +62,12 @@ class _Rank:
         self._start = 0.0
         self._counters: dict[str, wire.WireBytes] | None = None
 
-    def live(self) -> None:
+    def live(self, refusal: OSError | None) -> None:
         self._capture_output()
         threading.Thread(target=self._attend, daemon=True, name=ATTENDANT).start()
         try:
+            if refusal is not None:
+                raise refusal
             fn, args = self._prepare()
             self._counters = wire.read_counters()
             self._say("ready")
@@ -159,11 +162,12 @@ class _Rank:
 
 
 def join_group(job: Job) -> None:
-    """Make the default process group: a file for the meeting place, the loopback interface for the traffic."""
+    """Make the default process group: a file for the meeting place, the node's interface or loopback for traffic."""
     if sys.platform != "win32":
-        loopback = "lo" if sys.platform == "linux" else "lo0"
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback)
-        os.environ.setdefault("NCCL_SOCKET_IFNAME", loopback)
+        in_node = job.links is not None and job.links.kind == "kernel"
+        interface = INTERFACE if in_node else "lo" if sys.platform == "linux" else "lo0"
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
+        os.environ.setdefault("NCCL_SOCKET_IFNAME", interface)
     options = {}
     if job.backend == "nccl":
         torch.cuda.set_device(job.rank)
@@ -185,10 +189,13 @@ def _take_environment(job: Job) -> None:
     # What a job launcher would set, true for this run. Values left over in the notebook would be wrong here.
     for name in ("MASTER_ADDR", "MASTER_PORT", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
         os.environ.pop(name, None)
+    per_node = job.links.ranks_per_node if job.links else job.world_size
     for name, value in {
         "RANK": job.rank,
-        "LOCAL_RANK": job.rank,
+        "LOCAL_RANK": job.rank % per_node,
         "WORLD_SIZE": job.world_size,
+        "LOCAL_WORLD_SIZE": per_node,
+        "GROUP_RANK": job.rank // per_node,  # the node, in torchrun's words
         IN_RANK: job.folder,
     }.items():
         os.environ[name] = str(value)

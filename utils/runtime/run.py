@@ -6,6 +6,7 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
+from utils.runtime.kernel_link import LinkBytes
 from utils.runtime.recorder import Op
 from utils.runtime.wire import WireBytes
 
@@ -38,11 +39,13 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's results, each a tuple by rank.
+    """A run's results, each but `link_bytes` a tuple by rank.
 
     `values`: what the function returned. `printed`: what the rank wrote. `ring_bytes`: bytes the rank sends under the
     ring's rules for the operations that it issued (computed). `wire_bytes`: bytes its sockets sent and received by the
     kernel's counters (measured), or None where the system has no such counter or the data did not go through sockets.
+    `link_bytes`, by node: what each node's link sent and received by the interface's counters (measured); None
+    without a cluster of the kernel's links.
     `seconds`: from the common start to the last rank's result. `timeline`: every operation.
     """
 
@@ -54,6 +57,7 @@ class Run:
     ring_bytes: tuple[float, ...]
     wire_bytes: tuple[WireBytes, ...] | None
     timeline: Timeline
+    link_bytes: tuple[LinkBytes, ...] | None = None
 
     def __repr__(self) -> str:
         many = "s" if self.world_size > 1 else ""
@@ -70,6 +74,19 @@ class Run:
         return (
             f"<table><caption>{self.world_size} ranks, {self.backend}, {self.seconds:.3f} s.{note}</caption>"
             f"<tr><th>rank</th><th>value</th><th>sent, ring's rule (B)</th>{measured}</tr>{rows}</table>"
+            f"{self._link_table()}"
+        )
+
+    def _link_table(self) -> str:
+        if self.link_bytes is None:
+            return ""
+        rows = "".join(
+            f"<tr><td>{node}</td><td>{link.sent:,}</td><td>{link.received:,}</td></tr>"
+            for node, link in enumerate(self.link_bytes)
+        )
+        return (
+            "<table><caption>The nodes' links, headers included.</caption>"
+            f"<tr><th>node</th><th>sent (B)</th><th>received (B)</th></tr>{rows}</table>"
         )
 
     def _wire_cells(self, rank: int) -> str:

@@ -18,6 +18,7 @@ from utils.runtime import report
 from utils.runtime.deadlock import stuck
 from utils.runtime.errors import Failure, RankDied, RankFailed, RanksHang
 from utils.runtime.job import Account, Place
+from utils.runtime.kernel_link import KernelLinks, LinkBytes
 from utils.runtime.processes import RankProcess, kill, kill_orphans
 from utils.runtime.recorder import clock
 
@@ -31,8 +32,8 @@ START_LIMIT = 180.0  # seconds for all ranks to start and meet; a cold disk and 
 class Supervisor:
     """One run, from the ranks' start to their results."""
 
-    def __init__(self, ranks: list[RankProcess], folder: str, timeout: float) -> None:
-        self._ranks, self._folder, self._timeout = ranks, folder, timeout
+    def __init__(self, ranks: list[RankProcess], folder: str, timeout: float, links: KernelLinks | None = None) -> None:
+        self._ranks, self._folder, self._timeout, self._links = ranks, folder, timeout, links
         self._of_pipe = {each.pipe: rank for rank, each in enumerate(ranks)}
         self._ready: set[int] = set()
         self._values: dict[int, bytes] = {}
@@ -41,16 +42,20 @@ class Supervisor:
         self._places: dict[int, Place] = {}
         self._accounts: dict[int, Account] = {}
         self.seconds = 0.0
+        self.link_bytes: tuple[LinkBytes, ...] | None = None
 
     def results(self) -> tuple[list[bytes], list[Account]]:
         """Wait for all ranks. Returns pickled values and accounts by rank; raises a LaunchError."""
         everyone = set(range(len(self._ranks)))
         self._watch(lambda: self._ready == everyone, START_LIMIT, "start")
+        before = self._links.counters() if self._links else ()
         start = clock()
         self._tell("go", start)
         self._watch(lambda: self._values.keys() == everyone, self._timeout, "run")
         self.seconds = clock() - start
         # Every rank is done, so nothing moves any more: counters read now are complete.
+        if self._links:
+            self.link_bytes = tuple(now - then for now, then in zip(self._links.counters(), before, strict=True))
         self._tell("account")
         self._watch(lambda: self._accounts.keys() == everyone, START_LIMIT, "account")
         started = [child for each in self._ranks for child in each.descendants()]
