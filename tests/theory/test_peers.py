@@ -174,10 +174,10 @@ def test_the_explanation_says_why():
     found = job_estimates(LLAMA, 8, 2, sequence=4096)
     why = {term.name: term for term in explain(found["DeepSpeed"], found["this suite"]).terms}
     assert {name for name, term in why.items() if term.size} == {"fp32 gradients"}
-    assert why["fp32 gradients"].why == "only a counts it: 4 B per parameter, shared among 8"
+    assert why["fp32 gradients"].why == "only DeepSpeed ZeRO-2 counts it: 4 B per parameter, shared among 8"
     text = str(explain(found["EleutherAI"], found["this suite"]))
     assert "6,755,983,360 parameters against 6,738,415,616" in text
-    assert "only a counts 34 bytes per token, layer and unit of width, and the attention scores" in text
+    assert "only EleutherAI ZeRO-2 counts 34 bytes per token, layer and unit of width, and the attention scores" in text
     assert "units: a writes GiB for 1,073,741,824 bytes, b GB for 1,000,000,000: the printed numbers are 123.10" in text
     older = explain(
         deepspeed_zero2(1e9, 8, cpu_offload=False, before_june_2024=True), deepspeed_zero2(1e9, 8, 1, False)

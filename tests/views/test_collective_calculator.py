@@ -1,11 +1,9 @@
 """The calculator without a browser: set a control, read the result and the picture."""
 
-import gc
 import math
 
 import numpy as np
 import pytest
-from ipywidgets import Dropdown, IntSlider, SelectionSlider
 from traitlets import TraitError
 
 from utils.notebooks.files import ROOT, read_notebook
@@ -24,14 +22,7 @@ def calculator():
     made.close_all()
 
 
-def controls(widget):
-    """All controls inside, in the order in which the Tab key reaches them."""
-    if isinstance(widget, Dropdown | IntSlider | SelectionSlider):
-        return [widget]
-    return [control for child in getattr(widget, "children", ()) for control in controls(child)]
-
-
-def test_every_control_changes_the_result_the_words_and_the_picture(calculator):
+def test_every_control_changes_the_result_the_words_and_the_picture(calculator, controls):
     kind, ranks, total = controls(calculator)
     for control, value in ((kind, "all_gather"), (ranks, 7), (total, 2 * MiB)):
         before = calculator.result, calculator._words.value, calculator._image.value
@@ -67,7 +58,7 @@ def test_the_answers_that_the_lesson_folds_away_are_the_laws():
     assert f"{collective_bytes('scatter', 1, 4, rank=0):.2f} S. The others send nothing" in answers
 
 
-def test_every_control_has_a_label_and_a_fixed_width(calculator):
+def test_every_control_has_a_label_and_a_fixed_width(calculator, controls):
     assert [control.description for control in controls(calculator)] == ["Collective", "Ranks", "S (size)"]
     assert all(control.layout.width.endswith("px") for control in controls(calculator))
     assert (SIZES[0], SIZES[-1], len(SIZES)) == (KiB, GiB, 21)
@@ -88,7 +79,7 @@ def test_numbers_out_of_range_become_the_nearest(calculator):
         assert calculator.size == calculator.result.total_bytes == becomes
 
 
-def test_what_is_no_number_or_no_collective_is_refused_in_a_sentence(calculator):
+def test_what_is_no_number_or_no_collective_is_refused_in_a_sentence(calculator, controls):
     before = calculator.result
     for bad in ("4", None, True, math.nan):
         with pytest.raises(ValueError, match=r"ranks is .*; give a number"):
@@ -110,23 +101,7 @@ def test_the_bundle_is_live_and_static(calculator):
     assert bundle["image/png"]
 
 
-def moves(calculator, count):
-    kind, ranks, total = controls(calculator)
-    for i in range(count):
-        control, values = ((ranks, range(2, 17)), (total, SIZES), (kind, KINDS))[i % 3]
-        control.value = values[(i // 3) % len(values)]
-
-
-def objects_kept(calculator, count):
-    moves(calculator, count)  # fills the table of words' outlines
-    gc.collect()
-    before = len(gc.get_objects())
-    moves(calculator, count)
-    gc.collect()
-    return len(gc.get_objects()) - before
-
-
-def test_moving_keeps_nothing(calculator):
+def test_moving_keeps_nothing(calculator, objects_kept):
     figure = calculator._board.figure
     assert objects_kept(calculator, 60) < 500  # one figure alone is more than a thousand objects
     assert calculator._board.figure is figure
@@ -134,7 +109,7 @@ def test_moving_keeps_nothing(calculator):
 
 
 @pytest.mark.long
-def test_a_thousand_moves_keep_nothing(calculator):
+def test_a_thousand_moves_keep_nothing(calculator, objects_kept):
     assert objects_kept(calculator, 1000) < 1500
 
 

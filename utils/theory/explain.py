@@ -13,7 +13,7 @@ from typing import Any
 from utils.theory.arguments import unknown
 from utils.theory.units import GB, format_bytes, shown
 
-ROUNDING = "rounding to whole bytes"
+ROUNDING = "rounding"
 #: Every name that a term may have, in the order in which they are listed.
 TERMS: tuple[str, ...] = (
     "weights",
@@ -163,8 +163,8 @@ def _why(name: str, a: Estimate, b: Estimate) -> str:
         return "one of them cuts off what is less than a byte"
     in_a, in_b = (next((t for t in each.terms if t.name == name), None) for each in (a, b))
     if in_a is None or in_b is None:
-        found = in_a or in_b
-        return f"only {'a' if in_a else 'b'} counts {found.note or 'it'}{_cost(found)}"
+        found, (who_a, who_b) = in_a or in_b, _called(a, b)
+        return f"only {who_a if in_a else who_b} counts {found.note or 'it'}{_cost(found)}"
     reasons = []
     if in_a.per_parameter != in_b.per_parameter and None not in (in_a.per_parameter, in_b.per_parameter):
         reasons.append(f"{in_a.per_parameter:g} B per parameter against {in_b.per_parameter:g}")
@@ -175,6 +175,12 @@ def _why(name: str, a: Estimate, b: Estimate) -> str:
     if not reasons and (in_a.note or in_b.note):
         reasons.append(f"{in_a.note or 'as it is'} against {in_b.note or 'as it is'}")
     return "; ".join(reasons) or "counted by another rule"
+
+
+def _called(a: Estimate, b: Estimate) -> tuple[str, str]:
+    """Their names without the setting; "a" and "b" where these would be the same."""
+    short_a, short_b = (each.who.split(",")[0] for each in (a, b))
+    return ("a", "b") if short_a == short_b else (short_a, short_b)
 
 
 def _cost(term: Term) -> str:

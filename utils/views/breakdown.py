@@ -8,36 +8,12 @@ from utils.theory.moments import Moment
 from utils.theory.units import GB, format_bytes
 from utils.views.board import Board, Scene, Words, extent
 from utils.views.figure import WIDTH, Picture
-from utils.views.kinds import (
-    ACTIVATION,
-    GRADIENT,
-    MASTER_WEIGHTS,
-    MOMENTS,
-    OTHER,
-    WEIGHTS,
-    Look,
-    draw_block,
-    draw_swatch,
-    round_steps,
-)
-from utils.views.palette import ACTIVATIONS, COMMUNICATION, INK, PARAMETERS, SMALL, TITLE
+from utils.views.kinds import PART_LOOKS, draw_block, draw_swatch, round_steps
+from utils.views.palette import INK, SMALL, TITLE
 
 _LEFT, _RIGHT = 208, 24
 _SPAN = WIDTH - _LEFT - _RIGHT
 _KEY_TOP, _ROWS_TOP, _ROW, _BAR = 66, 168, 26, 17
-
-# Field of `Moment` -> how it looks: a gathered copy or a copy of logits is striped in the colour of its kind.
-_LOOKS: dict[str, Look] = {
-    "weights": WEIGHTS,
-    "gathered": Look("gathered weights", PARAMETERS.colour, hatched=True),
-    "gradients": GRADIENT,
-    "master_weights": MASTER_WEIGHTS,
-    "optimizer": MOMENTS,
-    "activations": ACTIVATION,
-    "logits": Look("logits", ACTIVATIONS.colour, hatched=True),
-    "working": OTHER,
-    "buffers": Look("communication buffers", COMMUNICATION.colour),
-}
 
 
 def breakdown_picture(breakdown: Breakdown, memory: float | None = None) -> Picture:
@@ -95,7 +71,7 @@ def breakdown_scene(breakdown: Breakdown, memory: float | None = None) -> Scene:
 
 def _draw_key(scene: Scene, breakdown: Breakdown) -> None:
     """Every part with its bytes at the largest moment."""
-    for place, (part, look) in enumerate(_LOOKS.items()):
+    for place, (part, look) in enumerate(PART_LOOKS.items()):
         x, y = 16 + (place % 3) * 270, _KEY_TOP + 20 * (place // 3)
         draw_swatch(scene, look, x, y)
         size = breakdown.parts[part]
@@ -105,7 +81,7 @@ def _draw_key(scene: Scene, breakdown: Breakdown) -> None:
 def _draw_moment(scene: Scene, moment: Moment, top: float, scale: float, largest: bool) -> None:
     middle, left = top + _BAR / 2, float(_LEFT)
     scene.write(_LEFT - 8, middle, moment.name, SMALL, align="right", bold=largest)
-    for part, look in _LOOKS.items():
+    for part, look in PART_LOOKS.items():
         width = moment.parts[part] * scale
         draw_block(scene, look, left, top, width, _BAR)
         left += width

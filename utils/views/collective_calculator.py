@@ -9,15 +9,15 @@ calculator.result.traffic[0].sent   # bytes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 from ipywidgets import Dropdown, IntSlider, Layout, SelectionSlider
 
 from utils.theory.traffic import Traffic, check_group, traffic_by_rank
-from utils.theory.units import GiB, KiB, MiB, format_bytes, plain
+from utils.theory.units import GiB, KiB, MiB, format_bytes
 from utils.views.calculator import Calculator
 from utils.views.collectives import HEIGHT, KINDS, MOST_RANKS, collective_scene, collective_words
+from utils.views.controls import number
 
 SIZES = tuple(KiB * 2**power for power in range(21))  # 1 KiB to 1 GiB
 assert SIZES[-1] == GiB
@@ -89,7 +89,7 @@ class CollectiveCalculator(Calculator):
 
     @ranks.setter
     def ranks(self, ranks: int) -> None:
-        self._ranks.value = round(min(max(_finite("ranks", ranks), FEWEST_RANKS), MOST_RANKS))
+        self._ranks.value = round(min(max(number("ranks", ranks), FEWEST_RANKS), MOST_RANKS))
 
     @property
     def size(self) -> int:
@@ -98,7 +98,7 @@ class CollectiveCalculator(Calculator):
 
     @size.setter
     def size(self, size: float) -> None:
-        wanted = min(max(_finite("size", size), SIZES[0]), SIZES[-1])
+        wanted = min(max(number("size", size), SIZES[0]), SIZES[-1])
         self._size.value = min(SIZES, key=lambda offered: abs(offered - wanted))
 
     def _redraw(self, _change: Any = None) -> None:
@@ -110,9 +110,3 @@ class CollectiveCalculator(Calculator):
 
 def _name(kind: str) -> str:
     return "send and receive" if kind == "send" else kind
-
-
-def _finite(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
-        raise ValueError(f"{name} is {value!r}; give a number")
-    return plain(value)

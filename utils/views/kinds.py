@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 from utils.theory.units import GB, KB, MB, TB, GiB, KiB, MiB, TiB
 from utils.views.board import Scene
-from utils.views.palette import ACTIVATIONS, BUFFERS, FAINT, GRADIENTS, OPTIMIZER_STATE, PAPER, PARAMETERS
+from utils.views.palette import (
+    ACTIVATIONS,
+    BUFFERS,
+    COMMUNICATION,
+    FAINT,
+    GRADIENTS,
+    OPTIMIZER_STATE,
+    PAPER,
+    PARAMETERS,
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +35,19 @@ ACTIVATION = Look("activations", ACTIVATIONS.colour)
 OTHER = Look("other", BUFFERS.colour)
 
 LOOKS: dict[str, Look] = {look.name: look for look in (WEIGHTS, GRADIENT, MASTER_WEIGHTS, MOMENTS, ACTIVATION, OTHER)}
+
+#: By field of `theory.moments.Moment`: a gathered copy, or logits, striped in the colour of its kind.
+PART_LOOKS: dict[str, Look] = {
+    "weights": WEIGHTS,
+    "gathered": Look("gathered weights", PARAMETERS.colour, hatched=True),
+    "gradients": GRADIENT,
+    "master_weights": MASTER_WEIGHTS,
+    "optimizer": MOMENTS,
+    "activations": ACTIVATION,
+    "logits": Look("logits", ACTIVATIONS.colour, hatched=True),
+    "working": OTHER,
+    "buffers": Look("communication buffers", COMMUNICATION.colour),
+}
 
 
 def draw_block(scene: Scene, look: Look, x: float, y: float, width: float, height: float) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 from utils.theory.memory import ModelStates, max_parameters, model_states
 from utils.theory.recipes import PRECISION_RECIPES
 from utils.theory.units import GB, format_bytes
+from utils.views.bars import free_part, write_inside
 from utils.views.board import Board, Scene, Words, extent
 from utils.views.figure import WIDTH, Picture
 from utils.views.kinds import GRADIENT, MASTER_WEIGHTS, MOMENTS, OTHER, WEIGHTS, Look, draw_block, draw_swatch
 from utils.views.kinds import round_steps as _round_steps
-from utils.views.palette import FAINT, INK, PAPER, SMALL, TITLE, ink_on
+from utils.views.palette import FAINT, INK, PAPER, SMALL, TITLE
 
 HEIGHT = 302
 _LEFT, _SPAN = 16, WIDTH - 2 * 16
@@ -119,7 +119,8 @@ def memory_scene(question: Question) -> Scene:
         size = getattr(states, field)
         draw_block(scene, look, left, _BAR_TOP, size * scale, _BAR)
         if not look.hatched:
-            _write_inside(scene, _gb(size), _free_part(left, left + size * scale, marks), look.colour)
+            middle = _BAR_TOP + _BAR / 2
+            write_inside(scene, _gb(size), free_part(left, left + size * scale, marks), middle, look.colour)
         left += size * scale
     _draw_key(scene, question)
     fits = "It fits." if question.fits else f"It does not fit: {_gb(states.total - question.usable)} too much."
@@ -151,19 +152,6 @@ def _draw_memory(scene: Scene, question: Question, scale: float) -> None:
     label = f"the GPU has {_memory(question)}"
     align = "right" if right > WIDTH / 2 else "left"
     scene.write(right + (2 if align == "right" else -2), top - 10, label, align=align, bold=True)
-
-
-def _free_part(left: float, right: float, marks: list[float]) -> tuple[float, float]:
-    """The widest part of a segment of the bar that no mark crosses."""
-    edges = [left, *sorted(mark for mark in marks if left < mark < right), right]
-    return max(pairwise(edges), key=lambda part: part[1] - part[0])
-
-
-def _write_inside(scene: Scene, text: str, part: tuple[float, float], colour: str) -> None:
-    word = Words(sum(part) / 2, _BAR_TOP + _BAR / 2, text, SMALL, colour=ink_on(colour))
-    ink_left, _, ink_right, _ = extent(word)
-    if ink_right - ink_left < part[1] - part[0] - 8:
-        scene.words.append(word)
 
 
 def _draw_key(scene: Scene, question: Question) -> None:

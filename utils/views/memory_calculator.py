@@ -9,26 +9,19 @@ calculator.result.states.total      # bytes on each GPU
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
-from ipywidgets import Checkbox, Dropdown, IntSlider, Layout, SelectionSlider
+from ipywidgets import Checkbox, Dropdown, IntSlider, SelectionSlider
 
 from utils.theory.memory import ModelStates
 from utils.theory.models import PRESETS
 from utils.theory.recipes import PRECISION_RECIPES
-from utils.theory.units import GB, GiB, plain
 from utils.views.calculator import Calculator
+from utils.views.controls import GPUS, MEMORIES, choose, named, nearest, number
 from utils.views.memory import HEIGHT, Question, memory_scene, memory_words
 
 OWN = "a number of your own"
 COUNTS = (*(mantissa * 10**power for power in range(8, 12) for mantissa in (1, 1.5, 2, 3, 5, 7)), 10**12)
-MEMORIES: dict[str, int] = {
-    **{f"{size} GB": size * GB for size in (16, 24, 32, 40, 48, 80)},
-    "80 GiB": 80 * GiB,
-    **{f"{size} GB": size * GB for size in (96, 141, 192)},
-}
-GPUS = tuple(2**power for power in range(11))  # 1 to 1024
 MOST_RESERVE = 40  # per cent
 
 
@@ -62,31 +55,31 @@ class MemoryCalculator(Calculator):
     ) -> None:
         super().__init__(HEIGHT, words_height=72)
         self._following = False  # while the slider of parameters follows the preset
-        self._model = Dropdown(options=[OWN, *PRESETS], **_named("Model", "Which model", 300, 50))
+        self._model = Dropdown(options=[OWN, *PRESETS], **named("Model", "Which model", 300, 50))
         self._count = SelectionSlider(
             options=[(_short(count), count) for count in COUNTS],
-            **_named("Parameters", "How many parameters, if they are a number of your own", 360, 80),
+            **named("Parameters", "How many parameters, if they are a number of your own", 360, 80),
         )
         self._memory = SelectionSlider(
             options=list(MEMORIES),
-            **_named("GPU memory", "The memory of one GPU: GB is 10^9 bytes, GiB is 2^30", 300, 96),
+            **named("GPU memory", "The memory of one GPU: GB is 10^9 bytes, GiB is 2^30", 300, 96),
         )
         self._recipe = Dropdown(
             options=[(f"{each.total:g} B: {each.title}", name) for name, each in PRECISION_RECIPES.items()],
-            **_named("Recipe", "Optimizer and precision: bytes per parameter", 520, 50),
+            **named("Recipe", "Optimizer and precision: bytes per parameter", 520, 50),
         )
-        self._gpus = SelectionSlider(options=GPUS, **_named("GPUs", "How many data-parallel GPUs", 230, 50))
+        self._gpus = SelectionSlider(options=GPUS, **named("GPUs", "How many data-parallel GPUs", 230, 50))
         self._reserve = IntSlider(
             min=0,
             max=MOST_RESERVE,
             step=5,
-            **_named("Kept free (%)", "Per cent of the GPU's memory kept free", 280, 96),
+            **named("Kept free (%)", "Per cent of the GPU's memory kept free", 280, 96),
         )
         self._bucket_copy = Checkbox(
             description="DDP keeps its own copy of the gradients",
             tooltip="DDP's buckets without gradient_as_bucket_view",
             indent=False,
-            layout=Layout(width="290px"),
+            layout={"width": "290px"},
         )
         self._controls = (
             self._model,
@@ -115,9 +108,9 @@ class MemoryCalculator(Calculator):
     @model.setter
     def model(self, model: str | float) -> None:
         if isinstance(model, str):
-            _choose(self._model, "model", model, tuple(PRESETS))
+            self._model.value = PRESETS.named(model)
         else:
-            self._count.value = _nearest(COUNTS, _number("model", model))
+            self._count.value = nearest(COUNTS, number("model", model))
             self._model.value = OWN
 
     @property
@@ -127,7 +120,7 @@ class MemoryCalculator(Calculator):
 
     @memory.setter
     def memory(self, memory: str) -> None:
-        _choose(self._memory, "memory", memory, tuple(MEMORIES))
+        choose(self._memory, "memory", memory, tuple(MEMORIES))
 
     @property
     def recipe(self) -> str:
@@ -136,7 +129,7 @@ class MemoryCalculator(Calculator):
 
     @recipe.setter
     def recipe(self, recipe: str) -> None:
-        _choose(self._recipe, "recipe", recipe, tuple(PRECISION_RECIPES))
+        choose(self._recipe, "recipe", recipe, tuple(PRECISION_RECIPES))
 
     @property
     def gpus(self) -> int:
@@ -145,7 +138,7 @@ class MemoryCalculator(Calculator):
 
     @gpus.setter
     def gpus(self, gpus: int) -> None:
-        self._gpus.value = _nearest(GPUS, _number("gpus", gpus))
+        self._gpus.value = nearest(GPUS, number("gpus", gpus))
 
     @property
     def reserve(self) -> int:
@@ -154,7 +147,7 @@ class MemoryCalculator(Calculator):
 
     @reserve.setter
     def reserve(self, reserve: float) -> None:
-        self._reserve.value = round(min(max(_number("reserve", reserve), 0), MOST_RESERVE))
+        self._reserve.value = round(min(max(number("reserve", reserve), 0), MOST_RESERVE))
 
     @property
     def bucket_copy(self) -> bool:
@@ -169,7 +162,7 @@ class MemoryCalculator(Calculator):
         """Choosing a preset moves the slider of parameters to the nearest number."""
         if self._model.value != OWN:
             self._following = True
-            self._count.value = _nearest(COUNTS, PRESETS[self._model.value].parameters)
+            self._count.value = nearest(COUNTS, PRESETS[self._model.value].parameters)
             self._following = False
 
     def _own_number(self, _change: Any) -> None:
@@ -194,35 +187,9 @@ class MemoryCalculator(Calculator):
         self.show(memory_scene(question), words)
 
 
-def _named(label: str, tooltip: str, width: int, label_width: int) -> dict[str, Any]:
-    return {
-        "description": label,
-        "tooltip": tooltip,
-        "layout": Layout(width=f"{width}px"),
-        "style": {"description_width": f"{label_width}px"},
-    }
-
-
 def _short(count: float) -> str:
     """ "100 million", "7 billion", "1 trillion": a B would stand for bytes beside it."""
     for name, unit in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
         if count >= unit:
             return f"{count / unit:g} {name}"
     return f"{count:g}"
-
-
-def _nearest(offered: tuple[float, ...], wanted: float) -> float:
-    within = min(max(wanted, offered[0]), offered[-1])  # infinity is as far from one as from another
-    return min(offered, key=lambda each: abs(each - within))
-
-
-def _choose(control: Any, what: str, value: Any, offered: tuple[str, ...]) -> None:
-    if value not in offered:
-        raise ValueError(f"{what} is {value!r}, which is not offered here; choose one of {', '.join(offered)}")
-    control.value = value
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
-        raise ValueError(f"{name} is {value!r}; give a number")
-    return plain(value)

@@ -79,7 +79,13 @@ def eleuther(
         state("master weights", 4, parameters, n if zero_stage else 1),
         state("optimizer", 8, parameters, n if zero_stage else 1),
         ("buckets", bucket * each if has_buffers else 0, None, 1, "ZeRO's all-gather bucket"),
-        ("live parameters", live * each if has_buffers and zero_stage == 3 else 0, None, 1, "a fixed number of them"),
+        (
+            "live parameters",
+            live * each if has_buffers and zero_stage == 3 else 0,
+            None,
+            1,
+            f"{live:g} parameters that stay gathered",
+        ),
         ("activations", activations, None, 1, kept),
         ("miscellaneous", amount("misc_gib", misc_gib, least=0) * GiB),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from utils.theory.architecture import Architecture
 from utils.theory.arguments import check_amount, check_whole
 from utils.theory.explain import Estimate, estimate
-from utils.theory.memory import model_states
+from utils.theory.memory import SHARDED, model_states, sharing_ranks
 from utils.theory.peers.accelerate import accelerate
 from utils.theory.peers.deepspeed import deepspeed_zero2, deepspeed_zero3
 from utils.theory.peers.eleuther import eleuther
@@ -35,28 +35,37 @@ def own_estimate(
 ) -> Estimate:
     """This suite's: `theory.memory.model_states`, and activations if they are given in bytes. Errors as there.
 
-    A recipe that counts gradients at 6 bytes holds them in 16 bit and in fp32; at 4 in fp32, below that in 16 bit.
+    Gradients of 4 bytes and more are fp32, those below 16 bit; a recipe's `gradient_copy` is an fp32 copy beside them,
+    shared out as the optimizer is.
     """
     states = model_states(parameters, world_size, strategy, shard_size, recipe)
     check_amount("activations", activations, "a number of bytes", "such as 10 * GB", least=0)
     used = recipe if isinstance(recipe, Recipe) else PRECISION_RECIPES[recipe]
-    fp32 = 4 if used.gradients >= 4 else 0
-    half = used.gradients - fp32
-    gradient = states.gradients / used.gradients if used.gradients else 0
+    parameters, activations = plain(parameters), plain(activations)
+    sharing, own_gradients = sharing_ranks(world_size, strategy, shard_size), used.gradients - used.gradient_copy
+    is_fp32 = own_gradients >= 4
+
+    def part(name: str, each: float, like: str) -> tuple[str, float, float, int]:
+        """A term of `each` bytes per parameter, shared out like that field of `ModelStates`."""
+        ranks = sharing if like in SHARDED[strategy] else 1
+        return name, each * parameters / ranks, each, ranks
+
     parts = [
-        ("weights", states.weights, used.weights),
-        ("16-bit gradients", gradient * half, half),
-        ("fp32 gradients", gradient * fp32, fp32),
-        ("master weights", states.master_weights, used.master_weights),
-        ("optimizer", states.optimizer, used.optimizer),
+        part("weights", used.weights, "weights"),
+        part("16-bit gradients", 0 if is_fp32 else own_gradients, "gradients"),
+        part("fp32 gradients", own_gradients, "gradients")
+        if is_fp32
+        else part("fp32 gradients", used.gradient_copy, "optimizer"),
+        part("master weights", used.master_weights, "master_weights"),
+        part("optimizer", used.optimizer, "optimizer"),
     ]
-    shared = [(*part, round(part[2] * plain(parameters) / part[1]) if part[1] else 1) for part in parts]
     kind = recipe if isinstance(recipe, str) else used.title
-    total = states.total + plain(activations)
+    total = states.total + activations
     return estimate(
         f"this suite, {strategy}, {kind}",
-        plain(parameters),
-        [*shared, ("activations", plain(activations))],
+        parameters,
+        [*parts, ("activations", activations)],
+        total,
         printed={"on each GPU": format_bytes(total, binary=False) if total < 10**15 else f"{total / GB:,.0f} GB"},
     )
 

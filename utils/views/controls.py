@@ -1,0 +1,49 @@
+"""What the controls of every calculator share: how they are labelled, what they offer, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+from utils.theory.arguments import unknown
+from utils.theory.units import GB, GiB, plain, shown
+
+MEMORIES: dict[str, int] = {
+    **{f"{size} GB": size * GB for size in (16, 24, 32, 40, 48, 80)},
+    "80 GiB": 80 * GiB,
+    **{f"{size} GB": size * GB for size in (96, 141, 192)},
+}
+GPUS = tuple(2**power for power in range(11))  # 1 to 1024
+SEQUENCES = tuple(2**power for power in range(9, 18))  # 512 to 131,072
+MICRO_BATCHES = tuple(2**power for power in range(7))  # 1 to 64
+
+
+def named(label: str, tooltip: str, width: int, label_width: int) -> dict[str, Any]:
+    """Label, tooltip and sizes in pixels, for a control's constructor."""
+    return {
+        "description": label,
+        "tooltip": tooltip,
+        "layout": {"width": f"{width}px"},
+        "style": {"description_width": f"{label_width}px"},
+    }
+
+
+def nearest(offered: Sequence[float], wanted: float) -> float:
+    """What the control offers that is nearest to `wanted`; `offered` rises."""
+    within = min(max(wanted, offered[0]), offered[-1])  # infinity is as far from one as from another
+    return min(offered, key=lambda each: abs(each - within))
+
+
+def choose(control: Any, what: str, value: Any, offered: tuple[str, ...]) -> None:
+    """Set the control to a name. Raises ValueError, in one sentence with the nearest names, if it is not offered."""
+    if value not in offered:
+        raise ValueError(unknown(what, value, offered))
+    control.value = value
+
+
+def number(name: str, value: Any) -> float:
+    """`value` as Python's own number. Raises ValueError if it is none, or NaN."""
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
+        raise ValueError(f"{name} is {shown(value)}; give a number")
+    return plain(value)
