@@ -155,8 +155,8 @@ def simulate(tasks: Sequence[Task], links: Mapping[str, Link] | None = None) -> 
 
     tasks: computations in the order of their lane; of transfers issued at the same moment, the first one first.
     links: by name, as the transfers name them.
-    Raises ValueError, in one sentence, for a name given twice or unknown, a link that is missing, and for tasks that
-    wait for each other.
+    Raises ValueError, in one sentence, for a name given twice or unknown, a link that is missing, tasks that wait for
+    each other, and times too long to compute with.
     """
     links = links or {}
     numbers = _numbered(tasks, links)
@@ -167,6 +167,7 @@ def simulate(tasks: Sequence[Task], links: Mapping[str, Link] | None = None) -> 
         waits[number] = len(before)
         for other in before:
             followers[other].append(number)
+    _check_duration(tasks, links)
     return _Simulation(tasks, links, waits, followers).run()
 
 
@@ -270,6 +271,16 @@ def _numbered(tasks: Sequence[Task], links: Mapping[str, Link]) -> dict[str, int
             if name not in numbers:
                 raise ValueError(f"{task.name!r} comes after {name!r}, which is no task here; name one of the tasks")
     return numbers
+
+
+def _check_duration(tasks: Sequence[Task], links: Mapping[str, Link]) -> None:
+    longest = 0.0
+    for task in tasks:
+        longest += (
+            task.seconds if isinstance(task, Compute) else links[task.link].alone(plain(task.bytes), int(task.steps))
+        )
+    if not longest < math.inf:
+        raise ValueError("the tasks together take longer than a float can tell; give times and sizes as they occur")
 
 
 def _check_names(name: object, after: object) -> None:

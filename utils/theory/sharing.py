@@ -4,7 +4,9 @@ Two ways to share among those that are served together:
 
 - evenly: each gets the same part of the rate at every moment (the limit of very small pieces);
 - by turns: each sends one piece when it is its turn, and the others wait meanwhile. gloo's collectives between two
-  ranks go through one connection, each cut into pieces; see `ring_pieces`.
+  ranks go through one connection, each cut into pieces; see `ring_pieces`. gloo keeps two pieces of each in flight, so
+  that now and then one gets two out before the other gets one; measured times differ by up to one piece then. When all
+  are through does not depend on how they share.
 
 NCCL serves the collectives of one communicator one after the other, gloo two at a time (its two threads). Source of
 gloo's number: torch/csrc/distributed/c10d/ProcessGroupGloo.cpp, `Options`.

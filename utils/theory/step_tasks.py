@@ -54,10 +54,12 @@ def _bucketed(strategy: str, job: Job) -> list[Task]:
     """Whole parameters on every rank: gradients are reduced bucket by bucket, while backward goes on."""
     kind = "all_reduce" if strategy == "ddp" else "reduce_scatter"
     wires = [job.wire(kind, job.gradients(bucket)) for bucket in job.buckets]
-    # By the layer after whose backward they are sent: the lowest of the bucket, or the lowest of all.
+    # By the layer after whose backward they are sent: then the bucket is full, and so are those before it.
     sent_after: dict[int, list[int]] = {}
+    lowest = len(job.layers) if job.overlap else 0
     for number, bucket in enumerate(job.buckets):
-        sent_after.setdefault(min(bucket) if job.overlap else 0, []).append(number)
+        lowest = min(lowest, *bucket)
+        sent_after.setdefault(lowest, []).append(number)
     tasks: list[Task] = []
     reduced: list[str] = []
     for m in range(job.micro_batches):

@@ -267,7 +267,8 @@ def _checked_buckets(buckets: Sequence[Sequence[int]], layers: Sequence[Layer]) 
     chosen = tuple(tuple(bucket) for bucket in buckets)
     for number in (number for bucket in chosen for number in bucket):
         check_whole("a layer's number in buckets", number, f"one of 0 to {len(layers) - 1}", least=0)
-    numbers = sorted(int(number) for bucket in chosen for number in bucket)
+    chosen = tuple(tuple(map(int, bucket)) for bucket in chosen)
+    numbers = sorted(number for bucket in chosen for number in bucket)
     needed = [number for number, layer in enumerate(layers) if layer.gradient_bytes]
     if len(set(numbers)) < len(numbers) or not set(needed) <= set(numbers) <= set(range(len(layers))) or () in chosen:
         raise ValueError(
