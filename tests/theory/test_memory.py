@@ -2,7 +2,6 @@
 
 import csv
 import math
-import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -78,9 +77,11 @@ def test_shards_sum_to_the_whole(recipe):
     for strategy in STRATEGIES:
         for n in (1, 2, 3, 8, 64):
             each = model_states(psi, n, strategy, n if strategy == "hsdp" else None, recipe)
+            copy = PRECISION_RECIPES[recipe].gradient_copy * psi if strategy == "zero1" else 0
             for state in ("weights", "gradients", "master_weights", "optimizer"):
                 copies = 1 if state in SHARDED[strategy] else n
-                assert n * getattr(each, state) == pytest.approx(copies * getattr(whole, state), rel=1e-14)
+                shared = (n - 1) * copy if state == "gradients" else 0  # the optimizer copies its own share alone
+                assert n * getattr(each, state) == pytest.approx(copies * getattr(whole, state) - shared, rel=1e-14)
 
 
 def test_strategies_are_ordered_and_more_ranks_never_cost_more():
@@ -127,10 +128,69 @@ def test_the_largest_model_is_the_largest():
     assert max_parameters(32 * GB, 64, "hsdp", shard_size=8) == max_parameters(32 * GB, 8, "fsdp")
 
 
+@pytest.mark.parametrize("row", rows("bytes_per_param_conventions.csv"), ids=lambda r: f"{r['who']} {r['strategy']}")
+def test_conventions_of_others(row):
+    """Published as `replicated + sharded / N` bytes per parameter; the recipe and strategy that mean the same."""
+    for n in (1, 2, 8, 64):
+        each = model_states(10**9, n, row["strategy"], recipe=row["recipe"]).total / 10**9
+        assert each == pytest.approx(float(row["replicated"]) + float(row["sharded"]) / n, rel=1e-14)
+    assert PRECISION_RECIPES[row["recipe"]].total == float(row["replicated"]) + float(row["sharded"])
+
+
+@pytest.mark.parametrize("row", rows("playbook_memory_table.csv"), ids=lambda row: row["model"])
+def test_the_playbooks_table(row):
+    parameters = float(row["model"][:-1]) * 1e9
+    for recipe, column in (("zero-paper", "no_fp32_grad_acc_GB"), ("deepspeed", "fp32_grad_acc_GB")):
+        assert model_states(parameters, 1, "ddp", recipe=recipe).total / GB == float(row[column])
+
+
+@pytest.mark.parametrize("row", rows("measured_optimizer_sharding_2gpu.csv"), ids=lambda r: r["strategy"] + r["seq"])
+def test_optimizer_sharding_as_measured_on_two_gpus(row):
+    """The published figure holds a little more than states: within 1%, and never less."""
+    states = model_states(float(row["parameters"]), 2, row["strategy"], recipe="fp32").total / GiB
+    assert states <= float(row["before_step_GiB"]) <= 1.01 * states
+
+
+def test_the_drop_from_8_to_128_gpus_that_torchtitan_published():
+    """Of 15.4 GiB the states explain 14.0; the rest is padding, buffers and fragmentation, which are not modelled."""
+    (row,) = rows("torchtitan_memory_drop.csv")
+    few, many = (
+        model_states(float(row["parameters"]), int(row[n]), "fsdp", recipe="fsdp2").total / GiB
+        for n in ("gpus_before", "gpus_after")
+    )
+    published = float(row["GiB_before"]) - float(row["GiB_after"])
+    assert round(few - many, 1) == 14.0 and round(published, 1) == 15.4
+    assert 0.9 * published < few - many < published
+
+
+def test_seventy_billion_parameters():
+    assert model_states(70e9, 64, "zero3").total == 17.5 * GB
+    assert model_states(70e9, 8, "zero3").total == 140 * GB
+    exact = 68_976_648_192
+    assert round(model_states(exact, 64, "fsdp", recipe="fsdp2").total / GB, 2) == 17.24
+    assert round(model_states(exact, 8, "fsdp", recipe="fsdp2").total / GB, 2) == 137.95
+
+
 def test_a_recipe_of_your_own():
     mine = Recipe("half of everything", 1, 1, 0, 2, 1, "here")
     assert model_states(10, 1, "ddp", recipe=mine).total == 40
     assert max_parameters(40, 1, "ddp", mine) == 10
+
+
+@pytest.mark.parametrize("bad", ["2", -1, math.nan, math.inf, True, None, 10**400])
+@pytest.mark.parametrize("field", ["weights", "gradients", "optimizer", "gradient_copy"])
+def test_a_recipe_refuses_what_is_no_number_of_bytes(field, bad):
+    good = {"title": "t", "weights": 2, "gradients": 2, "master_weights": 4, "optimizer": 8}
+    with pytest.raises(ValueError, match=f"^a recipe's {field} is .*give a finite number of at least 0") as error:
+        Recipe(**{**good, "communicated_gradients": 2, "source": "here", field: bad})
+    assert "\n" not in str(error.value)
+
+
+def test_a_recipe_refuses_what_does_not_fit_together():
+    with pytest.raises(ValueError, match=r"gradient_copy is 3; .* give at most 2"):
+        Recipe("t", 2, 2, 4, 8, 2, "here", gradient_copy=3)
+    with pytest.raises(ValueError, match="title is 5; give a text"):
+        Recipe(5, 2, 2, 4, 8, 2, "here")
 
 
 BAD = [
@@ -165,10 +225,3 @@ def test_bad_input_is_refused_in_one_sentence(change, words):
 def test_bad_memory_and_reserve_are_refused(change):
     with pytest.raises(ValueError, match=f"{next(iter(change))} is "):
         max_parameters(**{"memory_bytes": 80 * GB, "world_size": 8, "strategy": "ddp", **change})
-
-
-def test_a_hundred_thousand_cases_take_two_seconds_at_most():
-    start = time.process_time()
-    for i in range(100_000):
-        model_states(7e9 + i, 64, "hsdp", 8)
-    assert time.process_time() - start < 2
