@@ -65,22 +65,6 @@ def find_stub(function: FunctionType) -> str | None:
     return next((each.__name__ for each in _with_helpers(function) if is_stub(each.__code__)), None)
 
 
-def issues_and_never_waits(function: FunctionType | None) -> str | None:
-    """How `function` and its helpers begin a communication that nobody waits for; None if there may be a wait.
-
-    "async_op=True" or "irecv". A send may go unwaited, since the receiver's waiting stands for it.
-    """
-    codes = [code for each in _with_helpers(function) for code in _nested(each.__code__)] if function else []
-    names = {name for code in codes for name in code.co_names}
-    constants = [constant for code in codes for constant in code.co_consts]
-    if any("wait" in name for name in names) or names & {"synchronize", "get_future", "is_completed", "result"}:
-        return None
-    keywords = {each for constant in constants if isinstance(constant, tuple) for each in constant}
-    if "async_op" in keywords and any(constant is True for constant in constants):
-        return "async_op=True"
-    return "irecv" if "irecv" in names else None
-
-
 def _with_helpers(function: FunctionType) -> Iterator[FunctionType]:
     """`function`, then each of the learner's functions that it loads, directly or through another."""
     waiting, seen = [function], set()

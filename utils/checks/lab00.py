@@ -11,10 +11,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from utils.checks.answers import issues_and_never_waits, plain_function
 from utils.checks.exercise import Exercise
-from utils.checks.ranks import Mark, Seen, hold_back, not_waited, on_a_copy, run_cases
+from utils.checks.ranks import Mark, Seen, hold_back, on_a_copy, run_cases
 from utils.checks.verdict import Mistake
+from utils.checks.waiting import judge_waiting
 from utils.theory.traffic import gloo_bytes
 
 LENGTH = 12 * 1024  # numbers in the tensor: divisible by 2, 3 and 4 ranks
@@ -47,26 +47,13 @@ def verify(answer: Any) -> str:
     for ranks in (4, 2, 3):
         try:
             runs[ranks] = run_cases(answer, {"sum": observe}, ranks)["sum"]
-            _judge_waiting(answer)
-            try:
-                judge(runs[ranks])
-            except Mistake as mistake:  # what is still under way makes every other finding one of chance
-                raise Mistake(not_waited(runs[ranks], but=("send",)) or str(mistake)) from None
+            judge_waiting(runs[ranks])
+            judge(runs[ranks])
         except Mistake as mistake:
             text = _sizes(str(mistake)) or str(mistake)
             right = " It is right on 4 ranks: use `dist.get_world_size()` where a number of ranks is needed."
             raise Mistake(text if ranks == 4 else f"on {ranks} ranks: {text}{right}") from None
     return f"the sum stands on every rank, in place, on 2, 3 and 4 ranks. {_cost(dict(sorted(runs.items())))}"
-
-
-def _judge_waiting(answer: Any) -> None:
-    """Raise Mistake if the answer issues what returns at once, and has no `wait`: whether it works is chance."""
-    call = issues_and_never_waits(plain_function(answer))
-    if call:
-        raise Mistake(
-            f"nobody waits for what `{call}` begins: it returns at once, and its tensor must not be touched before "
-            "`.wait()` of what it returned."
-        )
 
 
 def _sizes(message: str) -> str | None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from utils.checks.verdict import Mistake, NotBegun
 
 if TYPE_CHECKING:  # importing the checks must stay cheap
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from utils.runtime.errors import Failure, RankFailed
     from utils.runtime.recorder import Op
@@ -41,7 +41,7 @@ class Seen:
 
     value    what the case returned
     issued   the operations, each with the mark after which it was issued
-    unwaited operations that were still under way at the next mark: nobody waited for them
+    unwaited operations that the answer had not waited for when it returned
     """
 
     value: Any
@@ -102,21 +102,6 @@ def on_a_copy(seen: list[Seen] | tuple[Seen, ...], name: str, remedy: str) -> st
     return f"{' and '.join(kinds)} ran, but on a copy: `{name} = …` only renames. Write into it, as in `{remedy}`."
 
 
-def not_waited(seen: Sequence[Seen], but: Sequence[str] = ()) -> str | None:
-    """An operation, of a kind not in `but`, that was issued and never waited for; None if there is none."""
-    for each in seen:
-        for op in each.unwaited:
-            if op.kind in but:
-                continue
-            line = f" (line {op.line.line}: `{op.line.text}`)" if op.line else ""
-            how = "an `irecv`" if op.kind == "recv" else "with `async_op=True` it"
-            return (
-                f"nobody waits for {op.kind}{line}: {how} returns at once, and its tensor must not be touched before "
-                "`.wait()` of what it returned."
-            )
-    return None
-
-
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Small sums on one thread in the notebook's process: sooner done on a busy machine, and the same every time."""
@@ -157,11 +142,14 @@ class _Marks:
 
 
 def _in_rank(rank: int, answer: Any, cases: tuple[tuple[str, Case], ...]) -> tuple[dict[str, Any], list[str], str]:
+    from utils.checks.waiting import touches_noted
+
     marks, values = _Marks(rank), {}
     for name, case in cases:
         marks(_CASE + name)
         try:
-            values[name] = case(answer, marks)
+            with touches_noted():
+                values[name] = case(answer, marks)
         except BaseException as error:
             error.add_note(_CASE + name)
             raise
@@ -170,7 +158,7 @@ def _in_rank(rank: int, answer: Any, cases: tuple[tuple[str, Case], ...]) -> tup
 
 
 _CASE = "case: "
-_SLACK = 0.05  # seconds by which the note of a completion may come later than the completion
+STEP = "step "  # begins the marks that an answer passes on its way; all others stand before or after it
 STAGGER = 0.2  # seconds
 
 
@@ -184,21 +172,24 @@ def hold_back(rank: int) -> None:
 
 def _split(values: dict[str, Any], labels: list[str], group: str, ops: tuple[Op, ...]) -> dict[str, Seen]:
     """Attribute each operation to the case, and within it to the mark, after which it was issued."""
+    from utils.checks.waiting import unwaited
+
     issued: dict[str, list[tuple[str, Op]]] = {name: [] for name in (*values, "")}
-    unwaited: dict[str, list[Op]] = {name: [] for name in issued}
+    forgotten: dict[str, list[Op]] = {name: [] for name in issued}
     waiting = iter(labels)
     case, label, since = "", "", []
     for op in ops:
         if op.group == group:
-            latest = op.issued_at + _SLACK
-            unwaited[case] += [each for each in since if each.completed_at is None or each.completed_at > latest]
-            label, since = next(waiting), []
+            label = next(waiting)
+            if not label.startswith(STEP):  # in the middle of an answer, what it has issued may go on
+                forgotten[case] += unwaited(since, op.issued_at)
+                since = []
             if label.startswith(_CASE):
                 case, label = label.removeprefix(_CASE), ""
         else:
             issued[case].append((label, op))
             since.append(op)
-    return {name: Seen(value, tuple(issued[name]), tuple(unwaited[name])) for name, value in values.items()}
+    return {name: Seen(value, tuple(issued[name]), tuple(forgotten[name])) for name, value in values.items()}
 
 
 def _told(error: RankFailed, world_size: int, several: bool) -> Exception:

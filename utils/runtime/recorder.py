@@ -28,7 +28,8 @@ class Op:
     what this rank sends under those rules. `ranks` are the group's members. `peer` is the other rank of a send or
     receive, or the root. `sequence` counts from 1 within the group (within the pair for sends and receives). Times are
     seconds since the run began; `completed_at` is None for an operation that never completed, and under NCCL, whose
-    completion the CPU does not see.
+    completion the CPU does not see. `handed_out` tells whether Python code received its Work, and `waited_at` when that
+    code had waited for it (None: never). `touched` is the line that used its tensor before; noted only in a check.
     """
 
     kind: str
@@ -42,6 +43,9 @@ class Op:
     issued_at: float
     completed_at: float | None
     error: str = ""
+    handed_out: bool = False
+    waited_at: float | None = None
+    touched: Frame | None = None
 
 
 @dataclass(eq=False)
@@ -62,6 +66,9 @@ class OpenOp:
     error: str = ""
     is_completed: Callable[[], bool] | None = None  # asked only where no completion time can be had
     has_time_limit: bool = False  # somebody waits for it only so long
+    handed_out: bool = False
+    waited_at: float | None = None
+    touched: Frame | None = None
 
     @property
     def pending(self) -> bool:
@@ -70,6 +77,10 @@ class OpenOp:
     def complete(self, error: str = "") -> None:
         self.error = error
         self.completed_at = clock()
+
+    def note_wait(self) -> None:
+        if self.waited_at is None:
+            self.waited_at = clock()
 
     def closed(self, start: float) -> Op:
         """The record, its times counted from `start`."""
@@ -86,6 +97,9 @@ class OpenOp:
             self.issued_at - start,
             done,
             self.error,
+            self.handed_out,
+            None if self.waited_at is None else self.waited_at - start,
+            self.touched,
         )
 
 

@@ -2,7 +2,8 @@
 
 Everything in torch that communicates passes here: `torch.distributed` calls, DDP's reducer in C++, FSDP, DTensor,
 functional collectives. The kernel sits at the BackendSelect key, which comes before every device's own kernel; it notes
-the call and passes it on. Nobody's code is patched, and `init_process_group("gloo")` stays as it is.
+the call and passes it on, and `init_process_group("gloo")` stays as it is. Who waits for what the calls return is noted
+in `utils.runtime.works`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from torch._C._distributed_c10d import ProcessGroup, Work
 from utils.runtime.places import learner_frame
 from utils.runtime.recorder import Group, OpenOp, Recorder
 from utils.runtime.storages import note_communicated
+from utils.runtime.works import WORKS
 
 KIND_OF = {
     "allreduce_": "all_reduce",
@@ -82,9 +84,12 @@ class FollowedWork(Work):
             raise RuntimeError(f"{self._op.kind} did not complete within {seconds} s")
         if self._op.error:
             raise RuntimeError(self._op.error)
+        WORKS.end(self._op)
         return True
 
     def is_completed(self) -> bool:
+        if self._done.is_set():
+            WORKS.end(self._op)
         return self._done.is_set()
 
     def is_success(self) -> bool:
@@ -110,6 +115,7 @@ class Tap:
             if hasattr(torch.ops.c10d, name):
                 self._install(name, kind)
         self._note_any_source()
+        WORKS.install()
 
     def _install(self, name: str, kind: str) -> None:
         op = getattr(torch.ops.c10d, name).default
@@ -138,6 +144,8 @@ class Tap:
             except BaseException as error:
                 record.complete(str(error))
                 raise
+            only_reads = kind == "broadcast" and args[peer_at] == group.me
+            WORKS.issued(record, () if only_reads else args[0])
             work = Work.unbox(out[-1] if returns_tensors else out)
             stand_in = self._follow(record, work, args[0])
             if stand_in is None:

@@ -1,4 +1,4 @@
-"""nobody waits for what `async_op=True` begins"""
+"""nobody waits for all_gather"""
 
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-"""nobody waits for what `irecv` begins"""
+"""nobody waits for recv"""
 
 import torch
 import torch.distributed as dist

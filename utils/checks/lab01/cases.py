@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from utils.checks.ranks import Seen, not_waited
+from utils.checks.ranks import Seen
 from utils.checks.verdict import Mistake
+from utils.checks.waiting import judge_waiting
 
 
 @contextmanager
 def on_case(name: str, seen: Sequence[Seen] | None = None, first: bool = False) -> Iterator[None]:
     """Put "on a model with tied weights, 3 ranks: " in front of a diagnosis; nothing on the `first` case.
 
-    Where nobody waited for a collective, or the ranks issued different ones, that is the diagnosis: everything else
-    follows from it.
+    Where nobody waited for a collective, that is the diagnosis, whatever the numbers are; where they are wrong and the
+    ranks issued different collectives, it is that: everything else follows from it.
     """
+    place = "" if first else f"on {name}, {len(seen)} ranks: " if seen else f"on {name}: "
+    try:
+        judge_waiting(seen or [])
+    except Mistake as mistake:
+        raise Mistake(place + str(mistake)) from None
     try:
         yield
     except Mistake as mistake:
-        reason = not_waited(seen or []) or order_mismatch(seen or []) or str(mistake)
-        place = f"on {name}, {len(seen)} ranks: " if seen else f"on {name}: "
-        raise Mistake(reason if first else place + reason) from None
+        raise Mistake(place + (order_mismatch(seen or []) or str(mistake))) from None
 
 
 def order_mismatch(seen: Sequence[Seen]) -> str | None:

@@ -17,7 +17,7 @@ from torch import nn
 
 from utils.checks.lab01.gradients import Gradients, gradients_of
 from utils.checks.lab01.traps import Batch, Trap, joined, lopsided
-from utils.checks.ranks import Mark, hold_back
+from utils.checks.ranks import STEP, Mark, hold_back
 from utils.checks.verdict import Mistake, with_article
 
 WEIGHT_TOLERANCE = 1e-6  # of the norm of all weights, for each step taken
@@ -64,7 +64,7 @@ class Watch:
         given = [each for each in (*arguments, *named.values()) if each is not self.optimizer]
         self.closure = self.closure or any(map(callable, given))
         self.steps[-1].append(gradients_of(self.model))
-        self.mark(f"step {len(self.steps) - 1}")
+        self.mark(f"{STEP}{len(self.steps) - 1}")
 
     def _at_forward(self, *arguments: Any, **named: Any) -> Any:
         output = self._forward(*arguments, **named)
