@@ -1,4 +1,4 @@
-"""How the tests of laws search for inputs: the same on every run, and without a time limit that a busy machine breaks."""
+"""How the tests of laws search for inputs: the same on every run, with no time limit that a busy machine breaks."""
 
 from hypothesis import settings
 
