@@ -18,6 +18,7 @@ MAY_IMPORT = {
 LAZILY = {
     ("runtime/run.py", "views"),
     ("runtime/holdings.py", "views"),
+    ("runtime/cluster.py", "views"),
     ("theory/explain.py", "views"),
     ("theory/events.py", "views"),
     ("theory/breakdown.py", "views"),

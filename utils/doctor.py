@@ -46,7 +46,7 @@ def doctor(quiet: bool = False) -> int:
 
 def examine() -> list[Finding]:
     """All findings on this machine, in the order in which a person would mend them."""
-    return [python(sys.version_info[:2]), torch(), ours(), kernel(), start_method(), counters(), cores()]
+    return [python(sys.version_info[:2]), torch(), ours(), kernel(), start_method(), counters(), links(), cores()]
 
 
 def _version(text: str) -> tuple[int, int]:
@@ -148,6 +148,18 @@ def counters() -> Finding:
     if there:
         return Finding("TCP counters", "readable")
     return Finding("TCP counters", "none", "Bytes on the wire show as 'not measurable here'; all else works.")
+
+
+def links() -> Finding:
+    """Whether the kernel makes links of a chosen speed between ranks."""
+    from utils.runtime.kernel_link import why_no_kernel_links
+
+    obstacle = why_no_kernel_links()
+    if obstacle:
+        return Finding(
+            "links between nodes", f"emulated, for {obstacle}", "Bytes on the links are not measurable here."
+        )
+    return Finding("links between nodes", "the kernel's own")
 
 
 def cores() -> Finding:

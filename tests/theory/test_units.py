@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from utils.theory.units import GB, GiB, KiB, MiB, format_bytes
+from utils.theory.units import GB, GiB, KiB, MiB, format_bytes, format_seconds, format_speed
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,35 @@ def test_powers_of_ten_and_digits():
     assert format_bytes(17.24 * GB, binary=False, digits=0) == "17 GB"
     assert format_bytes(1000, binary=False) == "1 kB"
     assert format_bytes(17.24 * GB) == "16.06 GiB"
+
+
+@pytest.mark.parametrize(
+    ("speed", "text"),
+    [
+        (1e9, "1 Gbit/s"),
+        (1.5e9, "1.5 Gbit/s"),
+        (200e6, "200 Mbit/s"),
+        (999_999_999, "1 Gbit/s"),
+        (1, "1 bit/s"),
+        (20e9, "20 Gbit/s"),
+    ],
+)
+def test_speeds_of_links(speed, text):
+    assert format_speed(speed) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 s"), (0.005, "5 ms"), (2e-4, "200 µs"), (1, "1 s"), (0.99999, "1 s"), (1e-7, "0.1 µs")]
+)
+def test_times(seconds, text):
+    assert format_seconds(seconds) == text
+
+
+@pytest.mark.parametrize("write", [format_speed, format_seconds])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1, True, "1", None, 10**400])
+def test_what_is_no_speed_or_time_is_refused(write, bad):
+    with pytest.raises(ValueError, match="; give a finite number above 0"):
+        write(bad)
 
 
 @pytest.mark.parametrize("size", [math.nan, math.inf, True, "1", None])

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from utils.runtime import kernel_link, speeds
-from utils.theory.units import shown
+from utils.theory.units import format_seconds, format_speed, shown
 
 MOST_RANKS = 64
 KINDS = ("auto", "emulated")
@@ -130,8 +130,8 @@ class Cluster:
         return kernel_link.why_no_kernel_links()
 
     def __repr__(self) -> str:
-        latency = f", latency {speeds.format_delay(self._latency)}" if self._latency else ""
-        speed = speeds.format_speed(self._bits_per_second)
+        latency = f", latency {format_seconds(self._latency)}" if self._latency else ""
+        speed = format_speed(self._bits_per_second)
         return f"Cluster(nodes={self._nodes}, ranks_per_node={self._ranks_per_node}, links of {speed}{latency})"
 
     def picture(self, title: str = "") -> Any:

@@ -15,7 +15,9 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import IO
 
+from utils.runtime.errors import LaunchError
 from utils.runtime.interrupts import uninterrupted
 from utils.runtime.link_helper import INTERFACE, NEWNET, NEWUSER, setns
 from utils.theory.units import KiB, MiB
@@ -73,10 +75,22 @@ class KernelLinks:
         self.doors = tuple(Door(said["user"], node) for node in said["nodes"])
 
     def counters(self) -> tuple[LinkBytes, ...]:
-        """What each node's interface has sent and received so far. Raises OSError if the helper is gone."""
-        self._helper.stdin.write("\n")
-        self._helper.stdin.flush()
-        return tuple(LinkBytes(sent, received) for sent, received in self._listen())
+        """What each node's interface has sent and received so far. Raises LaunchError if the links are gone."""
+        try:
+            self._helper.stdin.write("\n")
+            self._helper.stdin.flush()
+            return tuple(LinkBytes(sent, received) for sent, received in self._listen())
+        except OSError:
+            raise self.loss() from None
+
+    @property
+    def end(self) -> IO:
+        """Readable, to `multiprocessing.connection.wait`, when the links are gone before their time."""
+        return self._helper.stdout
+
+    def loss(self) -> LaunchError:
+        """What to raise when they are gone."""
+        return LaunchError("the process that keeps the cluster's links was ended, and the links with it: launch again.")
 
     def close(self) -> None:
         """Take the nodes away. Processes in them keep a dead interface."""
@@ -112,7 +126,7 @@ def shape(bits_per_second: float, latency: float = 0.0) -> list[str]:
     rate = round(bits_per_second * (PAYLOAD + HEADERS) / PAYLOAD)
     rules = [f"root handle 1: tbf rate {rate}bit burst {burst_bytes(bits_per_second)} limit {_QUEUE}"]
     if latency:
-        rules.append(f"parent 1: netem delay {round(latency * 1e6)}us limit 1000000")
+        rules.append(f"parent 1:1 netem delay {round(latency * 1e6)}us limit 1000000")
     return rules
 
 
@@ -127,10 +141,7 @@ def burst_bytes(bits_per_second: float) -> int:
 
 
 def why_no_kernel_links() -> str:
-    """Why this machine has none, in a few words; "" if it has. Tried once in a process, by making a link of two nodes.
-
-    The environment can change with the notebook's, so only the trial is remembered.
-    """
+    """Why this machine has none, in a few words; "" if it has. Tried once in a process, by making two nodes."""
     return _trial(latency=0.0)
 
 

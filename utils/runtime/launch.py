@@ -86,7 +86,7 @@ def launch(
                 links.close()
             printed = read_printed(folder, world_size)
             show_printed(printed)
-            if method == "spawn":
+            if method == "spawn" and not cluster:
                 processes.keep_ready(world_size)
     opened = [_opened(rank, value) for rank, value in enumerate(values)]
     return _run(chosen, opened, printed, supervisor, accounts)

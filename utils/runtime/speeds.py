@@ -47,19 +47,6 @@ def seconds(latency: Any) -> float:
     return delay
 
 
-def format_speed(speed: float) -> str:
-    """Bits per second with their unit: "1.5 Gbit/s", "200 Mbit/s"."""
-    return f"{speed / 1e9:g} Gbit/s" if speed >= 1e9 else f"{speed / 1e6:g} Mbit/s"
-
-
-def format_delay(delay: float) -> str:
-    """Seconds with their unit: "5 ms", "200 µs", "1 s"."""
-    for size, unit in ((1.0, "s"), (1e-3, "ms")):
-        if delay >= size:
-            return f"{delay / size:g} {unit}"
-    return f"{delay * 1e6:g} µs"
-
-
 def _number(value: Any, pattern: re.Pattern, units: dict[str, float]) -> float | None:
     """The value in the base unit; None for what is neither a number nor of this pattern."""
     if isinstance(value, str):

@@ -102,7 +102,10 @@ class Supervisor:
         live = [r for r in range(len(self._ranks)) if r not in self._died]
         pipes = [self._ranks[r].pipe for r in live]
         ends = {self._ranks[r].process.sentinel: r for r in live}
-        for thing in wait([*pipes, *ends], seconds):
+        lost = [self._links.end] if self._links else []
+        for thing in wait([*pipes, *ends, *lost], seconds):
+            if thing in lost:
+                raise self._links.loss()
             if thing in ends:
                 self._notice_death(ends[thing])
             else:

@@ -54,6 +54,31 @@ def format_bytes(size: float, *, binary: bool = True, digits: int = 2) -> str:
     return f"{'-' if size < 0 and number else ''}{_trimmed(number, digits)} {units[power]}"
 
 
+def format_speed(bits_per_second: float) -> str:
+    """A link's speed with its unit: `format_speed(1.5e9)` is "1.5 Gbit/s". Decimal units, as all networks have.
+
+    Four digits. Raises ValueError for what is not a finite number above 0.
+    """
+    return _scaled("bits_per_second", bits_per_second, {"Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3, "bit/s": 1.0})
+
+
+def format_seconds(seconds: float) -> str:
+    """A time with its unit: `format_seconds(0.005)` is "5 ms", `format_seconds(0)` is "0 s".
+
+    Four digits. Raises ValueError for what is not a finite number of at least 0.
+    """
+    return "0 s" if seconds == 0 else _scaled("seconds", seconds, {"s": 1.0, "ms": 1e-3, "µs": 1e-6})
+
+
+def _scaled(name: str, value: Real, units: dict[str, float]) -> str:
+    """`value` in the largest unit of which it has at least one, or in the last; `units` go from large to small."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < as_float(value) < math.inf:
+        raise ValueError(f"{name} is {shown(value)}; give a finite number above 0")
+    number = float(f"{float(value):.4g}")  # rounded first: 999.99 Mbit/s is 1 Gbit/s
+    unit = next((u for u, size in units.items() if number >= size), list(units)[-1])
+    return f"{number / units[unit]:.4g} {unit}"
+
+
 def shown(value: object) -> str:
     """`repr`, but for integers that are longer than a line."""
     return "a number too large for a float" if isinstance(value, int) and abs(value) > 10**300 else repr(value)
