@@ -9,7 +9,7 @@ from types import FrameType
 from torch.autograd import graph
 from torch.distributed import distributed_c10d
 
-from utils.runtime import tap
+from utils.runtime import tap, works
 from utils.runtime.errors import Frame
 from utils.runtime.places import is_learner_file
 
@@ -22,6 +22,8 @@ def waits(innermost: FrameType | None, own: Frame | None) -> bool:
 
     The engine may compute as well: ask `cpu_seconds` twice to tell.
     """
+    while innermost is not None and innermost.f_code.co_filename == works.__file__:  # stands around torch's methods
+        innermost = innermost.f_back
     if innermost is None:
         return False
     if innermost.f_code.co_filename == graph.__file__:
