@@ -95,32 +95,43 @@ def test_llama_2_70b_on_64_ranks():
     assert shown == [4.01, 4.01, 8.03]
 
 
-def test_fsdp2_is_traced_as_predicted():
-    """PyTorch's tracker, run now, on shapes with odd sizes: rows, heads and widths that no rank count divides."""
-    cases = [
-        ((260, 4, 4, 2, 65, 701, 1003), 96, 2, False),
-        ((260, 4, 4, 2, 65, 701, 1003), 96, 2, True),
-        ((192, 5, 6, 6, 32, 500, 400), 200, 1, False),
-        ((320, 3, 4, 1, 80, 1280, 517), 33, 3, True),
-    ]
-    ranks = 6
+ODD = (260, 4, 4, 2, 65, 701, 1003)  # rows, heads and widths that 6 ranks do not divide
+CASES = [
+    (ODD, 96, 2, True, False),
+    (ODD, 96, 2, True, True),
+    ((320, 3, 4, 1, 80, 1280, 517), 33, 3, True, True),
+    (ODD, 96, 2, False, False),
+    (ODD, 40, 1, False, True),
+]
+
+
+@pytest.fixture(scope="module")
+def traced():
+    """Bytes at the peak by PyTorch's tracker, run now on 6 ranks, for each of CASES."""
     script = Path(__file__).with_name("traced_fsdp.py")
-    command = [sys.executable, str(script), json.dumps([ranks, cases])]
+    command = [sys.executable, str(script), json.dumps([6, CASES])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    for (sizes, sequence, micro_batch, recompute), traced in zip(
-        cases, json.loads(done.stdout.splitlines()[-1]), strict=True
-    ):
-        recomputation = "full" if recompute else "none"
-        breakdown = training_memory(Architecture(*sizes), ranks, "fsdp", sequence, micro_batch, recomputation)
-        parts, tokens = breakdown.parts, sequence * micro_batch
-        assert parts["weights"] == traced["SHARDED_PARAM"]
-        assert parts["gathered"] == traced["UNSHARDED_PARAM"]
-        assert parts["gradients"] == traced["SHARDED_GRAD"]
-        assert parts["optimizer"] == traced["OPT"]
-        assert parts["buffers"] == traced["ALL_GATHER"] + traced["REDUCE_SCATTER"]
-        # The tracker knows the token ids, here labels too, once where they were kept; the breakdown counts both.
-        assert breakdown.total - 8 * tokens == traced["Total"], breakdown.peak_moment
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_fsdp2_is_traced_as_predicted(traced, case):
+    """Llama to the byte. LayerNorm keeps its statistics in fp32 on GPUs, and so here, but in 16 bits on the CPU; and
+    a norm's gradient may not be there yet."""
+    (sizes, sequence, micro_batch, gated, recompute), seen = CASES[case], traced[case]
+    model = Architecture(*sizes, gated_mlp=gated, norm="rms" if gated else "layer without bias")
+    breakdown = training_memory(model, 6, "fsdp", sequence, micro_batch, "full" if recompute else "none")
+    parts, tokens = breakdown.parts, sequence * micro_batch
+    assert parts["weights"] == seen["SHARDED_PARAM"]
+    assert parts["gathered"] == seen["UNSHARDED_PARAM"]
+    assert parts["gradients"] == seen["SHARDED_GRAD"]
+    assert parts["optimizer"] == seen["OPT"]
+    assert parts["buffers"] == seen["ALL_GATHER"] + seen["REDUCE_SCATTER"]
+    # The tracker counts the token ids once, as they are the labels too; the breakdown counts both.
+    more = breakdown.total - 8 * tokens - seen["Total"]
+    slack = 0 if gated else 4 * tokens * (2 * model.layers + 1) + 2 * model.hidden
+    assert 0 <= more <= slack, breakdown.peak_moment
 
 
 @given(rows=st.integers(1, 10**6), columns=st.integers(1, 10**4), ranks=st.integers(1, 2048))

@@ -18,16 +18,21 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils.checkpoint import checkpoint
 
 
+def norm(width, gated):
+    """As in Llama where the MLP is gated, as in GPT elsewhere."""
+    return nn.RMSNorm(width) if gated else nn.LayerNorm(width, bias=False)
+
+
 class Block(nn.Module):
-    def __init__(self, hidden, heads, kv_heads, head_dim, ffn, recompute):
+    def __init__(self, hidden, heads, kv_heads, head_dim, ffn, gated, recompute):
         super().__init__()
         self.heads, self.kv_heads, self.head_dim, self.recompute = heads, kv_heads, head_dim, recompute
-        self.norm_1, self.norm_2 = nn.RMSNorm(hidden), nn.RMSNorm(hidden)
+        self.norm_1, self.norm_2 = norm(hidden, gated), norm(hidden, gated)
         self.query = nn.Linear(hidden, heads * head_dim, bias=False)
         self.key = nn.Linear(hidden, kv_heads * head_dim, bias=False)
         self.value = nn.Linear(hidden, kv_heads * head_dim, bias=False)
         self.output = nn.Linear(heads * head_dim, hidden, bias=False)
-        self.gate = nn.Linear(hidden, ffn, bias=False)
+        self.gate = nn.Linear(hidden, ffn, bias=False) if gated else None
         self.up = nn.Linear(hidden, ffn, bias=False)
         self.down = nn.Linear(ffn, hidden, bias=False)
 
@@ -45,19 +50,19 @@ class Block(nn.Module):
     def compute(self, x):
         x = x + self.attention(self.norm_1(x))
         y = self.norm_2(x)
-        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+        return x + self.down(F.silu(self.gate(y)) * self.up(y) if self.gate else F.gelu(self.up(y)))
 
     def forward(self, x):
         return checkpoint(self.compute, x, use_reentrant=False) if self.recompute else self.compute(x)
 
 
 class Decoder(nn.Module):
-    def __init__(self, hidden, layers, heads, kv_heads, head_dim, ffn, vocabulary, recompute):
+    def __init__(self, hidden, layers, heads, kv_heads, head_dim, ffn, vocabulary, gated, recompute):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, hidden)
-        sizes = (hidden, heads, kv_heads, head_dim, ffn, recompute)
+        sizes = (hidden, heads, kv_heads, head_dim, ffn, gated, recompute)
         self.blocks = nn.ModuleList(Block(*sizes) for _ in range(layers))
-        self.norm, self.head = nn.RMSNorm(hidden), nn.Linear(hidden, vocabulary, bias=False)
+        self.norm, self.head = norm(hidden, gated), nn.Linear(hidden, vocabulary, bias=False)
 
     def forward(self, tokens):
         x = self.embedding(tokens)
@@ -66,11 +71,11 @@ class Decoder(nn.Module):
         return self.head(self.norm(x))
 
 
-def peak(mesh, sizes, sequence, micro_batch, recompute):
+def peak(mesh, sizes, sequence, micro_batch, gated, recompute):
     """Bytes at the peak of the second step, by kind."""
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     with FakeTensorMode():
-        model = Decoder(*sizes, recompute)
+        model = Decoder(*sizes, gated, recompute)
         for block in model.blocks:
             fully_shard(block, mesh=mesh, mp_policy=policy)
         fully_shard(model, mesh=mesh, mp_policy=policy)

@@ -1,8 +1,9 @@
 """The moments of a training step at which memory can be at its largest, each with its parts in bytes.
 
-Which tensors are alive at each moment was read off runs of PyTorch's FSDPMemTracker (torch 2.13, fake tensors, Llama
-blocks, fp32 shards gathered in bf16 and in fp32, with and without recomputation), and reproduces them to the byte in
-bf16. The backward pass works on block j, from the last to the first:
+Which tensors are alive at each moment was read off runs of PyTorch's FSDPMemTracker (torch 2.13, fake tensors, blocks
+as in Llama and GPT, fp32 shards gathered in bf16 and in fp32, with and without recomputation). In bf16 Llama's totals
+are reproduced to the byte; elsewhere a norm's gradient or LayerNorm's statistics differ, below a thousandth.
+The backward pass works on block j, from the last to the first:
 
 - blocks 0 to j still have their activations, the blocks behind j their gradient shards;
 - FSDP holds root and block j gathered, block j-1 being gathered, block j+1 being reduced;
@@ -116,10 +117,10 @@ class Step:
         """Activations and gradients in work in the backward pass of a block's norm. first: that before the attention,
         whose input is the block's.
         """
-        whole = self.tokens * self.model.hidden * self.kept.norm_backward[self.element // 4]
-        counted = (
-            first and self.full_recomputation and self.kept.keeps_norm_input(self.model.norm == "rms", self.element)
-        )
+        rms = self.model.norm == "rms"
+        each = self.kept.rms_backward if rms else self.kept.layer_norm_backward
+        whole = self.tokens * self.model.hidden * each[self.element // 4]
+        counted = first and self.full_recomputation and self.kept.keeps_norm_input(rms, self.element)
         return whole - (self.residual if counted else 0)  # the layer's input is counted among the activations
 
     @property
