@@ -2,7 +2,7 @@
 
 Which tensors are alive at each moment was read off runs of PyTorch's FSDPMemTracker (torch 2.13, fake tensors, blocks
 as in Llama and GPT, fp32 shards gathered in bf16 and in fp32, with and without recomputation). In bf16 Llama's totals
-are reproduced to the byte; elsewhere a norm's gradient or LayerNorm's statistics differ, below a thousandth.
+are reproduced to the byte; elsewhere a norm's gradient or LayerNorm's statistics differ, by at most 0.2%.
 The backward pass works on block j, from the last to the first:
 
 - blocks 0 to j still have their activations, the blocks behind j their gradient shards;
