@@ -1,7 +1,6 @@
 """Ranks on nodes: what crosses a link is counted and paced, what stays inside a node is neither."""
 
 import os
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,14 +8,13 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from tests.runtime.namespaces import needs_namespaces
 from utils import Cluster, launch
 from utils.runtime import kernel_link
 from utils.runtime.kernel_link import KernelLinks, LinkBytes
 from utils.theory.traffic import collective_bytes
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or bool(kernel_link.why_no_kernel_links()), reason="no kernel links on this system"
-)
+pytestmark = needs_namespaces
 
 S = 16 * 2**20
 
