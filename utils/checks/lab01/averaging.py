@@ -20,10 +20,11 @@ from utils.checks.verdict import Mistake
 
 @dataclass(frozen=True)
 class After:
-    """One rank after the answer: its gradients, and the names of weights that changed."""
+    """One rank after the answer: its gradients, and the names of weights and buffers that changed."""
 
     gradients: Gradients
     changed: tuple[str, ...]
+    buffers: tuple[str, ...] = ()
 
 
 def verify(answer: Any) -> str:
@@ -47,13 +48,16 @@ def observe(trap: Trap, answer: Any, mark: Mark, held_back: bool = False) -> Aft
     """In a rank: backward on its own share, then the answer; with one rank held back on request."""
     model = trap.build()
     backward(model, *shares(dist.get_world_size())[dist.get_rank()])
-    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    before = {name: t.detach().clone() for name, t in (*model.named_parameters(), *model.named_buffers())}
     if held_back:
         hold_back(dist.get_world_size() - 1)
     answer(model)
     mark("returned")
-    changed = tuple(n for n, p in model.named_parameters() if n not in before or not p.detach().equal(before[n]))
-    return After(gradients_of(model), changed)
+    weights, buffers = (
+        tuple(n for n, t in tensors if n not in before or not t.detach().equal(before[n]))
+        for tensors in (model.named_parameters(), model.named_buffers())
+    )
+    return After(gradients_of(model), weights, buffers)
 
 
 def judge(trap: Trap, seen: Sequence[Seen]) -> None:
@@ -74,6 +78,11 @@ def judge(trap: Trap, seen: Sequence[Seen]) -> None:
     for rank, each in enumerate(after):
         if each.changed:
             raise Mistake(f"the weight `{each.changed[0]}` changed on rank {rank}: only gradients are to be averaged.")
+        if each.buffers:
+            raise Mistake(
+                f"the buffer `{each.buffers[0]}` changed on rank {rank}: only gradients are to be averaged. What each "
+                "rank's forward has left in its buffers stays its own."
+            )
 
 
 def _untouched(seen: Sequence[Seen]) -> str:

@@ -28,6 +28,7 @@ class After:
     before: State
     state: State
     buffers: frozenset[str]
+    unsaved: frozenset[str]  # buffers that `state_dict()` leaves out
     frozen: frozenset[str]
     replaced: tuple[str, ...]  # other Parameter objects, or other names than before
     thawed: tuple[str, ...]  # requires_grad changed
@@ -45,7 +46,8 @@ def verify(answer: Any) -> str:
     size = sum(t.numel() * t.element_size() for t in PLAIN.build().parameters())
     return (
         "every rank holds rank 0's weights and buffers, bit for bit, in its own tensors, on 2, 3 and 4 ranks, also "
-        "with tied weights, frozen parameters, BatchNorm's buffers, nested modules, one large and many tiny tensors. "
+        "with tied weights, frozen parameters, BatchNorm's buffers, a buffer that is not persistent, nested modules, "
+        "one large and many tiny tensors. "
         f"Cost on 3 ranks, by the ring's rules: {cost(seen, size)}."
     )
 
@@ -73,10 +75,12 @@ def observe(trap: Trap, answer: Any, mark: Mark) -> After:
     answer(model)
     mark("returned")
     now = dict(model.named_parameters(remove_duplicate=False))
+    buffers = frozenset(name for name, _ in model.named_buffers())
     return After(
         before,
         _copy(model),
-        frozenset(name for name, _ in model.named_buffers()),
+        buffers,
+        buffers - model.state_dict().keys(),
         frozenset(name for name, needs in trainable.items() if not needs),
         tuple(name for name in {**parameters, **now} if now.get(name) is not parameters.get(name)),
         tuple(name for name, p in now.items() if trainable.get(name) != p.requires_grad),
@@ -152,6 +156,11 @@ def _some(rank: int, each: After, wrong: Sequence[str]) -> None:
     """Mistakes that leave some tensors right."""
     own = "still its own" if all(each.state[name].equal(each.before[name]) for name in wrong) else "not rank 0's"
     names = f"`{wrong[0]}`" + (f" and {len(wrong) - 1} more" if len(wrong) > 1 else "")
+    if set(wrong) <= each.unsaved:
+        raise Mistake(
+            f"the buffers are forgotten that are registered with `persistent=False`: on rank {rank} {names} "
+            f"{_are(wrong)} {own}. `state_dict()` leaves them out, `model.buffers()` gives all."
+        )
     if set(wrong) <= each.buffers:
         raise Mistake(
             f"the buffers are forgotten: on rank {rank} {names} {_are(wrong)} {own}. BatchNorm's running statistics "

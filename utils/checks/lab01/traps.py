@@ -99,17 +99,22 @@ class _Unused(nn.Module):
 
 
 class _Nested(nn.Module):
-    """A parameter and a buffer in the root itself, a layer one module deep, another three deep."""
+    """A parameter and buffers in the root itself, a layer one module deep, another three deep.
+
+    The forward keeps a running mean of its inputs in a buffer, so that each rank's comes to differ.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.randn(FEATURES))
         self.register_buffer("shift", torch.randn(FEATURES))
+        self.register_buffer("running_mean", torch.randn(FEATURES))
         inner = nn.Sequential(nn.Tanh(), nn.Sequential(nn.Linear(FEATURES, FEATURES)))
         self.body = nn.Sequential(nn.Linear(FEATURES, FEATURES), inner)
         self.head = nn.Linear(FEATURES, FEATURES)
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        self.running_mean.lerp_(inputs.mean(0), 0.1)
         return self.head(self.body(self.scale * inputs + self.shift))
 
 
@@ -128,7 +133,9 @@ class _OneLargeManyTiny(nn.Module):
 
 
 class _Buffered(nn.Module):
-    """BatchNorm's running statistics (float and integer buffers), a frozen layer and a transposed weight."""
+    """BatchNorm's running statistics (float and integer buffers), a buffer that is not persistent, a frozen layer and
+    a transposed weight.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,13 +144,14 @@ class _Buffered(nn.Module):
         self.last = nn.Linear(5, FEATURES)
         self.last.weight = nn.Parameter(torch.randn(5, FEATURES).t())
         self.first.weight.requires_grad_(False)
+        self.register_buffer("offset", torch.randn(5), persistent=False)  # `state_dict()` leaves it out
         with torch.no_grad():
             self.norm.running_mean += torch.randn(5)
             self.norm.running_var += torch.rand(5)
             self.norm.num_batches_tracked += int(torch.randint(1, 1000, ()))
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.last(torch.tanh(self.norm(self.first(inputs))))
+        return self.last(torch.tanh(self.norm(self.first(inputs)) + self.offset))
 
 
 PLAIN = Trap("a model of two equal layers", _two_equal_layers)

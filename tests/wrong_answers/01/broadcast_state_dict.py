@@ -1,4 +1,4 @@
-"""The state dict travels as one object."""
+"""the buffers are forgotten that are registered with `persistent=False`"""
 
 import torch.distributed as dist
 

@@ -1,0 +1,20 @@
+"""One batch of a send and a receive in each step."""
+
+import torch
+import torch.distributed as dist
+
+
+def reduce_scatter_ring(tensor):
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    parts = tensor.tensor_split(ranks)
+    for step in range(ranks - 1):
+        take = parts[(rank - step - 2) % ranks]
+        arrived = torch.empty_like(take)
+        both = [
+            dist.P2POp(dist.isend, parts[(rank - step - 1) % ranks], (rank + 1) % ranks),
+            dist.P2POp(dist.irecv, arrived, (rank - 1) % ranks),
+        ]
+        for work in dist.batch_isend_irecv(both):
+            work.wait()
+        take += arrived
+    return parts[rank]

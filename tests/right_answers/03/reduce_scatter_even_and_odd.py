@@ -1,0 +1,20 @@
+"""Blocking calls alone: even ranks send first, odd ranks receive first."""
+
+import torch
+import torch.distributed as dist
+
+
+def reduce_scatter_ring(tensor):
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    parts = tensor.tensor_split(ranks)
+    for step in range(ranks - 1):
+        give, take = parts[(rank - step - 1) % ranks], parts[(rank - step - 2) % ranks]
+        arrived = torch.empty_like(take)
+        if rank % 2 == 0:
+            dist.send(give, (rank + 1) % ranks)
+            dist.recv(arrived, (rank - 1) % ranks)
+        else:
+            dist.recv(arrived, (rank - 1) % ranks)
+            dist.send(give, (rank + 1) % ranks)
+        take += arrived
+    return parts[rank]

@@ -1,0 +1,17 @@
+"""To the left, in a copy that leaves the tensor alone."""
+
+import torch
+import torch.distributed as dist
+
+
+def reduce_scatter_ring(tensor):
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    parts = tensor.clone().tensor_split(ranks)
+    for step in range(ranks - 1):
+        take = parts[(rank + step + 2) % ranks]
+        arrived = torch.empty_like(take)
+        receiving = dist.irecv(arrived, (rank + 1) % ranks)
+        dist.send(parts[(rank + step + 1) % ranks], (rank - 1) % ranks)
+        receiving.wait()
+        take += arrived
+    return parts[rank]

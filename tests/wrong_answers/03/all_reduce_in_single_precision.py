@@ -1,0 +1,7 @@
+"""is rounded: it travels, or is added up, in a type that holds fewer digits"""
+
+
+def all_reduce_ring(tensor):
+    single = tensor.float()
+    all_gather_ring(single, reduce_scatter_ring(single))
+    tensor.copy_(single)

@@ -1,0 +1,5 @@
+"""nothing happened on rank 0"""
+
+
+def all_reduce_ring(tensor):
+    pass

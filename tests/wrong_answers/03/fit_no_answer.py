@@ -1,0 +1,5 @@
+"""the function returns None"""
+
+
+def fit_alpha_beta(points):
+    return None

@@ -1,0 +1,6 @@
+"""a rank waits for all pieces"""
+
+
+def all_reduce_pipelined(tensor, pieces):
+    for piece in tensor.tensor_split(pieces):
+        all_reduce_ring(piece)

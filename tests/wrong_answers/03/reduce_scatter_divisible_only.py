@@ -1,0 +1,17 @@
+"""4 does not divide 51"""
+
+import torch
+import torch.distributed as dist
+
+
+def reduce_scatter_ring(tensor):
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    parts = tensor.view(ranks, -1)
+    for step in range(ranks - 1):
+        give, take = parts[(rank - step - 1) % ranks], parts[(rank - step - 2) % ranks]
+        arrived = torch.empty_like(take)
+        sending = dist.isend(give, (rank + 1) % ranks)
+        dist.recv(arrived, (rank - 1) % ranks)
+        sending.wait()
+        take += arrived
+    return parts[rank]
