@@ -75,6 +75,31 @@ def test_deepspeeds_documentation(row):
         assert found.printed["per GPU"] == "11.28GB"
 
 
+@pytest.mark.parametrize("row", rows("peers_printed"), ids=lambda r: f"{r['model']} {r['gpus']} {r['options']}")
+def test_deepspeeds_output_printed_elsewhere(row):
+    set_to = dict(pair.split("=") for pair in row["options"].split())
+    parameters, largest, gpus = (int(row[name]) for name in ("parameters", "largest_layer", "gpus"))
+    offload = set_to["offload_optimizer"] == "cpu"
+    if row["calculator"] == "DeepSpeed ZeRO-2":
+        found = deepspeed_zero2(parameters, gpus, 1, offload)
+    else:
+        params = set_to["offload_param"] == "cpu"
+        found = deepspeed_zero3(parameters, largest, gpus, 1, offload, params, set_to["zero_init"] == "1")
+    assert found.printed["per GPU"] == row["printed_gpu"]
+    assert row["printed_cpu"] in ("", found.printed["per CPU"])
+
+
+def test_megatrons_output_in_training_logs():
+    """GPT-2 XL on one GPU, and Llama-2-7B on 8 with 4 pipeline ranks: lines of two public training logs.
+
+    The second is from core r0.10, which counts a bias for each norm, also for RMSNorm.
+    """
+    gpt = megatron(1600, 48, 25, 6400, 50304)
+    llama = megatron(4096, 32, 32, 11008, 32000, 2, True, swiglu=True, untied=True, pipeline_parallel=4)
+    assert f"{gpt.parameters / 1e9:.4f}" == "1.5554" and gpt.printed["weight and optimizer"] == "26699.47 MB"
+    assert f"{llama.parameters / 1e9:.4f}" == "1.7502" and llama.printed["weight and optimizer"] == "20029.52 MB"
+
+
 @pytest.mark.parametrize("row", rows("peers_outputs", "Eleuther"), ids=lambda r: f"{r['case']} {r['zero_stage']}")
 def test_eleuther_to_the_printed_digit(row):
     model = MODELS[row["model"]]

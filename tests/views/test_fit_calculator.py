@@ -38,6 +38,9 @@ def test_the_result_is_the_laws(calculator):
                 LLAMA, 64, strategy, 4096, shard_size=shard_size, recipe=recipe, element_bytes=4 if wide else 2
             )
             assert calculator.result.totals[strategy] == said.total
+    calculator.recipe = "usual"
+    for strategy in ("fsdp", "zero3", "ddp"):
+        assert calculator.result.totals[strategy] == training_memory(LLAMA, 64, strategy, 4096).total
     calculator.activations = False
     states = model_states(LLAMA.parameters, 64, "hsdp", 8, "sgd-momentum")
     calculator.recipe = "sgd-momentum"
@@ -84,7 +87,7 @@ def test_the_words_tell_what_fits():
     assert "1 x 2,048 tokens, full recomputation." in text and text.endswith("zero3, fsdp fit into 80 GB.")
     assert "Nothing fits into 80 GB." in fit_words(question(world_size=64))
     alone = fit_words(question(world_size=64, with_activations=False, memory=80 * GiB, memory_name="80 GiB"))
-    assert "16 B per parameter. Model states alone." in alone and "fit into 80 GiB = 85.9 GB." in alone
+    assert "else as zero-paper. Model states alone." in alone and "fit into 80 GiB = 85.9 GB." in alone
 
 
 def test_every_part_has_a_look():

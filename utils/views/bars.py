@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 
 from utils.theory.units import TB, format_bytes
 from utils.views.board import Scene, Words, extent
@@ -80,13 +81,17 @@ def draw_bars(scene: Scene, frame: Frame, bars: Sequence[Bar], limit: float | No
 
 
 def draw_scale(scene: Scene, frame: Frame, rows: int, count: int = 5) -> None:
-    """A scale of bytes below the rows."""
-    foot, end = frame.foot(rows), frame.left + frame.width
+    """A scale of bytes below the rows; a number that would touch the one before is left out."""
+    foot, end, taken = frame.foot(rows), frame.left + frame.width, -inf
     scene.line(frame.left, foot, end, foot, INK)
     for size in round_steps(frame.most, binary=False, count=count):
         x = frame.left + size * frame.scale
         scene.line(x, foot, x, foot + 5, INK)
-        scene.write(x, foot + 15, gb(size), SMALL)
+        word = Words(x, foot + 15, gb(size), SMALL)
+        left, _, right, _ = extent(word)
+        if left > taken + 6:
+            scene.words.append(word)
+            taken = right
 
 
 def draw_limit(scene: Scene, frame: Frame, rows: int, size: float, label: str) -> None:

@@ -19,15 +19,22 @@ HEIGHT = 424
 _TOP, _PITCH, _BAR = 140, 31, 21
 _LONGEST = 2.5  # times the GPU's memory: what is longer is torn
 _ALL_FP32 = ("fp32", "sgd", "sgd-momentum")  # recipes whose activations are fp32 too
+USUAL = "usual"  # no recipe of its own: what goes with each strategy
+_FP32_SHARDS = ("fsdp", "hsdp")
+#: By name: bytes per parameter and what they are.
+RECIPES: dict[str, str] = {
+    USUAL: "16 B: Adam, mixed precision; fp32 shards under fsdp and hsdp, else as zero-paper",
+    **{name: f"{each.total:g} B: {each.title}" for name, each in PRECISION_RECIPES.items()},
+}
 
 
 @dataclass(frozen=True)
 class Question:
     """Which strategies fit?
 
-    name: of the model. memory: of one GPU in bytes; memory_name: as a person writes it. with_activations: whether the
-    peak of a step is asked for, or model states alone. shard_size: of hsdp's groups. The others as for
-    `theory.breakdown.training_memory`.
+    name: of the model. memory: of one GPU in bytes; memory_name: as a person writes it. recipe: a key of `RECIPES`.
+    with_activations: whether the peak of a step is asked for, or model states alone. shard_size: of hsdp's groups. The
+    others as for `theory.breakdown.training_memory`.
     """
 
     name: str
@@ -36,7 +43,7 @@ class Question:
     memory_name: str
     world_size: int = 8
     shard_size: int = 8
-    recipe: str = "zero-paper"
+    recipe: str = USUAL
     with_activations: bool = True
     sequence: int = 2048
     micro_batch: int = 1
@@ -58,7 +65,9 @@ class Question:
         return tuple(strategy for strategy, total in self.totals.items() if total <= self.memory)
 
     def _parts(self, strategy: str) -> dict[str, float]:
-        shard_size = self.shard_size if strategy == "hsdp" else None
+        shard_size, recipe = self.shard_size if strategy == "hsdp" else None, self.recipe
+        if recipe == USUAL:
+            recipe = "fsdp2" if strategy in _FP32_SHARDS else "zero-paper"
         if self.with_activations:
             size = 4 if self.recipe in _ALL_FP32 else 2
             return training_memory(
@@ -69,10 +78,10 @@ class Question:
                 self.micro_batch,
                 self.recomputation,
                 shard_size,
-                self.recipe,
+                recipe,
                 element_bytes=size,
             ).parts
-        states = model_states(self.model.parameters, self.world_size, strategy, shard_size, self.recipe)
+        states = model_states(self.model.parameters, self.world_size, strategy, shard_size, recipe)
         return {
             "weights": states.weights,
             "gradients": states.gradients,
@@ -134,11 +143,11 @@ def _title(question: Question) -> str:
 
 
 def _setting(question: Question) -> str:
-    recipe = PRECISION_RECIPES[question.recipe]
+    recipe = RECIPES[question.recipe]
     if not question.with_activations:
-        return f"{recipe.title}: {recipe.total:g} B per parameter. Model states alone"
+        return f"{recipe}. Model states alone"
     again = "" if question.recomputation == "none" else f", {question.recomputation} recomputation"
-    return f"{recipe.title}. {question.micro_batch} x {question.sequence:,} tokens{again}"
+    return f"{recipe}. {question.micro_batch} x {question.sequence:,} tokens{again}"
 
 
 def _verdict(question: Question) -> str:

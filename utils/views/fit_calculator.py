@@ -15,10 +15,9 @@ from ipywidgets import Checkbox, Dropdown, SelectionSlider
 
 from utils.theory.activations import RECOMPUTATIONS
 from utils.theory.models import PRESETS
-from utils.theory.recipes import PRECISION_RECIPES
 from utils.views.calculator import Calculator
 from utils.views.controls import GPUS, MEMORIES, MICRO_BATCHES, SEQUENCES, choose, named, nearest, number
-from utils.views.fit import HEIGHT, Question, fit_scene, fit_words
+from utils.views.fit import HEIGHT, RECIPES, USUAL, Question, fit_scene, fit_words
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,9 @@ class FitCalculator(Calculator):
     """Nine controls, a sentence and a picture. One figure is kept; a move redraws it into the same image widget.
 
     model: a name in `theory.models.PRESETS`. gpus, shard_size: powers of two from 1 to 1024; a shard group is never
-    larger than all GPUs. memory: a name in `MEMORIES`; GB is 10^9 bytes, GiB is 2^30. recipe: a name in
-    `theory.recipes.PRECISION_RECIPES`. activations: whether they count, or model states alone. sequence: 512 to
-    131,072 tokens; micro_batch: 1 to 64; recomputation: "none", "selective" or "full".
+    larger than all GPUs. memory: a name in `MEMORIES`; GB is 10^9 bytes, GiB is 2^30. recipe: a name in `fit.RECIPES`;
+    "usual" takes fp32 shards for fsdp and hsdp. activations: whether they count, or model states alone. sequence: 512
+    to 131,072 tokens; micro_batch: 1 to 64; recomputation: "none", "selective" or "full".
     A number out of range becomes the nearest that the control offers; an unknown name raises ValueError.
     """
 
@@ -46,7 +45,7 @@ class FitCalculator(Calculator):
         model: str = "Llama-2-7B",
         gpus: int = 8,
         memory: str = "80 GB",
-        recipe: str = "zero-paper",
+        recipe: str = USUAL,
         shard_size: int = 8,
         activations: bool = True,
         sequence: int = 2048,
@@ -56,7 +55,7 @@ class FitCalculator(Calculator):
         super().__init__(HEIGHT, words_height=112)
         self._model = Dropdown(options=list(PRESETS), **named("Model", "Which model", 270, 50))
         self._recipe = Dropdown(
-            options=[(f"{each.total:g} B: {each.title}", name) for name, each in PRECISION_RECIPES.items()],
+            options=[(said, name) for name, said in RECIPES.items()],
             **named("Recipe", "Optimizer and precision: bytes per parameter", 540, 50),
         )
         self._gpus = SelectionSlider(options=GPUS, **named("GPUs", "How many data-parallel GPUs", 240, 50))
@@ -112,12 +111,12 @@ class FitCalculator(Calculator):
 
     @property
     def recipe(self) -> str:
-        """Optimizer and precision, one of `PRECISION_RECIPES`."""
+        """Optimizer and precision, one of `fit.RECIPES`."""
         return self._recipe.value
 
     @recipe.setter
     def recipe(self, recipe: str) -> None:
-        choose(self._recipe, "recipe", recipe, tuple(PRECISION_RECIPES))
+        choose(self._recipe, "recipe", recipe, tuple(RECIPES))
 
     @property
     def gpus(self) -> int:

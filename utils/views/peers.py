@@ -15,10 +15,10 @@ from utils.views.figure import WIDTH, Picture
 from utils.views.kinds import ACTIVATION, GRADIENT, MASTER_WEIGHTS, MOMENTS, OTHER, WEIGHTS, Look
 from utils.views.palette import FAINT, SMALL, TITLE
 
-HEIGHT = 604
-_TOP, _PITCH, _BAR = 92, 30, 20
-_LIST_TOP, _LINE = 352, 17
-_WRAP = 62  # characters of a reason in one line
+HEIGHT = 566
+_TOP, _PITCH, _BAR = 90, 27, 19
+_LIST_TOP, _LINE = 332, 16
+_WRAP = 60  # characters of a reason in one line
 
 FP32_GRADIENT = Look("fp32 gradients", GRADIENT.colour, hatched=True)
 _LOOKS: dict[str, Look] = {

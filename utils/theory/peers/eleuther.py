@@ -84,7 +84,7 @@ def eleuther(
             live * each if has_buffers and zero_stage == 3 else 0,
             None,
             1,
-            f"{live:g} parameters that stay gathered",
+            f"{live:,.0f} parameters that stay gathered",
         ),
         ("activations", activations, None, 1, kept),
         ("miscellaneous", amount("misc_gib", misc_gib, least=0) * GiB),
