@@ -8,6 +8,7 @@ mistake.
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn.functional import mse_loss
 
-from utils.checks.lab01.torchrun import Finished, run_program
+from utils.checks.lab01.torchrun import SEED_SHIFT, Finished, run_program
 from utils.checks.verdict import Mistake, NotBegun
 
 RANKS, STEPS, SAMPLES, FEATURES = 2, 5, 24, 6
@@ -28,10 +29,11 @@ FIRST_SEED = 7  # rank 0's; not 0, so that drawing anew from a common seed does 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Rank 0's final weights by name, and the losses to print, one a step."""
+    """Rank 0's final weights by name, the losses to print, one a step, and each step's own gradients by rank."""
 
     weights: dict[str, torch.Tensor]
     losses: tuple[float, ...]
+    local: tuple[list[list[torch.Tensor]], ...] = ()
 
 
 def verify(answer: str) -> str:
@@ -42,6 +44,7 @@ def verify(answer: str) -> str:
         weights = _stored(Path(folder) / name)
     right = simulate()
     _judge_weights(weights, right)
+    _judge_gradients(finished, right)
     _judge_lines(finished, right)
     if any(finished.stored_by):
         who = f"{len(finished.stored_by)} ranks store them, over each other in the same file"
@@ -57,20 +60,24 @@ def verify(answer: str) -> str:
 def simulate(broadcast: bool = True, average: bool = True, times: float = 1.0, redrawn: int | None = None) -> Outcome:
     """The program in one process, `times` the averaged gradient; without a part where a flag is False.
 
-    `redrawn`: every rank draws its weights anew with this seed.
+    `redrawn`: every rank draws its weights anew with this seed, to which the watched program adds its rank's shift.
     """
     models = []
     for rank in range(RANKS):
+        first = FIRST_SEED + rank if redrawn is None else redrawn
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(redrawn if redrawn is not None else FIRST_SEED + (0 if broadcast else rank))
+            torch.manual_seed(first + SEED_SHIFT * rank)
             models.append(nn.Linear(FEATURES, 1))
+    if broadcast:
+        models = [copy.deepcopy(models[0]) for _ in models]
     optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in models]
-    losses = []
+    losses, local = [], []
     for _ in range(STEPS):
         for model in models:
             model.zero_grad()
         parts = [mse_loss(model(x), y) for model, (x, y) in zip(models, map(samples_of, range(RANKS)), strict=True)]
         sum(parts).backward()
+        local.append([[p.grad.clone() for p in model.parameters()] for model in models])
         if average:
             for same in zip(*(model.parameters() for model in models), strict=True):
                 mean = sum(p.grad for p in same) * (times / RANKS)
@@ -79,7 +86,7 @@ def simulate(broadcast: bool = True, average: bool = True, times: float = 1.0, r
         for optimizer in optimizers:
             optimizer.step()
         losses.append(sum(parts).item() / RANKS)
-    return Outcome({name: p.detach() for name, p in models[0].named_parameters()}, tuple(losses))
+    return Outcome({name: p.detach() for name, p in models[0].named_parameters()}, tuple(losses), tuple(local))
 
 
 def samples_of(rank: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -129,16 +136,43 @@ def _judge_weights(weights: dict[str, torch.Tensor], right: Outcome) -> None:
         "the ranks start from different weights: rank 0's are not broadcast.": simulate(broadcast=False),
         f"the gradients are summed, not averaged: every one is {RANKS}.0 times too large.": simulate(times=RANKS),
     }
+    suspects[
+        f"every rank draws its weights from the seed {FIRST_SEED} and none are sent: another machine, or another "
+        "release of torch, may draw others from it (here every rank does). Broadcast rank 0's."
+    ] = simulate(broadcast=False, redrawn=FIRST_SEED)
     for seed in (0, 1, 42):
-        suspects[
-            f"every rank draws new weights from the seed {seed}, so that rank 0's are lost: broadcast those it has."
-        ] = simulate(redrawn=seed)
+        lost = f"every rank draws new weights from the seed {seed}, so that rank 0's are lost: broadcast those it has."
+        if any(_same(weights, simulate(sent, redrawn=seed).weights) for sent in (True, False)):
+            raise Mistake(lost)
     for diagnosis, outcome in suspects.items():
         if _same(weights, outcome.weights):
             raise Mistake(diagnosis)
     off = max((weights[name] - wanted).abs().max().item() for name, wanted in right.weights.items())
     raise Mistake(
         f"the stored weights are not those of {STEPS} steps on all ranks' samples: they differ by up to {off:.2g}."
+    )
+
+
+def _judge_gradients(finished: Finished, right: Outcome) -> None:
+    """Raise Mistake if the optimizer was given a rank's own gradients, which the weights do not show under SGD.
+
+    A program that updates its weights by hand calls no optimizer, and is judged by its weights alone.
+    """
+    for rank, steps in enumerate(finished.gradients):
+        for gradients, local in zip(steps, right.local, strict=False):
+            mean = [sum(same) / RANKS for same in zip(*local, strict=True)]
+            if _alike(gradients, local[rank]) and not _alike(gradients, mean):
+                raise Mistake(
+                    f"at `optimizer.step()` rank {rank} has the gradients of its own samples: it is the weights that "
+                    "are averaged, after the step. With SGD that comes to the same, with Adam it does not. Average the "
+                    "gradients, before the step."
+                )
+
+
+def _alike(got: list[torch.Tensor | None], wanted: list[torch.Tensor]) -> bool:
+    return len(got) == len(wanted) and all(
+        g is not None and g.shape == w.shape and torch.allclose(g, w, rtol=1e-4, atol=1e-6)
+        for g, w in zip(got, wanted, strict=True)
     )
 
 

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from utils.checks.verdict import Mistake
 
 DEADLINE = 90.0  # seconds; the launcher and every rank import torch first
+STUCK = 10.0  # seconds that every rank stands in a collective without using its processor: nobody is left to end it
 # What an outer job, or a rank of one, may have left in the environment.
 _JOB = re.compile(r"^(RANK|WORLD_SIZE|LOCAL_|GROUP_|ROLE_|MASTER_|TORCHELASTIC_|UTILS_)")
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What each rank printed on its stdout, and which ranks called `torch.save`."""
+    """What each rank printed on its stdout, which ranks called `torch.save`, and the gradients at each step, by rank.
+
+    A step is a call of `step` of any optimizer of torch's; its gradients are those of the parameters in order.
+    """
 
     printed: tuple[str, ...]
     stored_by: tuple[int, ...] = ()
+    gradients: tuple[list[list[torch.Tensor | None]], ...] = ()
 
 
 def run_program(text: str, folder: Path, ranks: int, argument: str = "weights.pt") -> Finished:
@@ -42,6 +51,7 @@ def run_program(text: str, folder: Path, ranks: int, argument: str = "weights.pt
             return Finished(
                 tuple(_log(logs, rank, "stdout") for rank in range(ranks)),
                 tuple(rank for rank in range(ranks) if (folder / f"stored-by-{rank}").exists()),
+                tuple(_gradients(folder / f"gradients-{rank}") for rank in range(ranks)),
             )
         if not any(_ABORT_AT_EXIT in each for each in errors) or any("Traceback" in each for each in errors):
             break
@@ -54,26 +64,75 @@ _ABORT_AT_EXIT = "terminate called without an active exception"
 ATTEMPTS = 3
 
 
-# Runs the program as if it had been started itself, and notes which ranks store something.
+# Runs the program as if it had been started itself. It notes which ranks store something and each step's gradients, and
+# says where a rank stands that waits in a collective and uses no processor. A seed gives every rank numbers of its own,
+# as other machines' may be: weights are the same on all ranks only if they are sent.
 _WATCHED = """
-import faulthandler, os, pathlib, runpy, sys
+import faulthandler, os, pathlib, runpy, sys, threading, time
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+rank, here = int(os.environ["RANK"]), pathlib.Path(__file__).parent
 faulthandler.dump_traceback_later(float(sys.argv.pop(1)))  # where it waits, if it is not over by then
+stuck_after = float(sys.argv.pop(1))
 
 def save(*arguments, _save=torch.save, **named):
-    pathlib.Path(__file__).with_name("stored-by-" + os.environ["RANK"]).touch()
+    here.joinpath(f"stored-by-{rank}").touch()
     return _save(*arguments, **named)
 
-torch.save = save
+def manual_seed(seed, _seed=torch.manual_seed):
+    return _seed(int(seed) + SHIFT * rank)
+
+def note(optimizer, *_):
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    steps.append([None if p.grad is None else p.grad.detach().clone() for p in parameters])
+
+def communicates(frame):
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("distributed_c10d.py"):
+            return True
+        frame = frame.f_back
+    return False
+
+def watch(main=threading.main_thread().ident):
+    clock, since, used = time.pthread_getcpuclockid(main), time.monotonic(), -1.0
+    sign = here / f"stuck-{rank}"
+    while True:
+        time.sleep(0.5)
+        now = time.clock_gettime(clock)
+        if now - used > 0.001 or not communicates(sys._current_frames().get(main)):
+            since, used = time.monotonic(), now
+            sign.unlink(missing_ok=True)
+        elif time.monotonic() - since > stuck_after and not sign.exists():
+            faulthandler.dump_traceback()
+            sign.touch()
+
+steps, store = [], torch.save
+torch.save, torch.manual_seed, torch.random.manual_seed = save, manual_seed, manual_seed
+register_optimizer_step_pre_hook(note)
+if hasattr(time, "pthread_getcpuclockid"):
+    threading.Thread(target=watch, daemon=True).start()
 del sys.argv[0]
-runpy.run_path(sys.argv[0], run_name="__main__")
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+finally:
+    store(steps, here / f"gradients-{rank}")
 """
+SEED_SHIFT = 1000  # by which the seeds of rank r + 1 differ from those of rank r
+_WATCHED = _WATCHED.replace("SHIFT", str(SEED_SHIFT))
 
 
 def _run_once(folder: Path, logs: Path, ranks: int, argument: str) -> int:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-    command += [f"--log-dir={logs}", "--redirects=3", "watched.py", f"{0.7 * DEADLINE:.1f}", "train.py", argument]
+    command += [
+        f"--log-dir={logs}",
+        "--redirects=3",
+        "watched.py",
+        f"{0.7 * DEADLINE:.1f}",
+        f"{STUCK:.1f}",
+        "train.py",
+        argument,
+    ]
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -83,14 +142,14 @@ def _run_once(folder: Path, logs: Path, ranks: int, argument: str) -> int:
         stderr=subprocess.DEVNULL,
         preexec_fn=_end_with_parent(),
     )
+    end = time.monotonic() + DEADLINE
     try:
-        return process.wait(DEADLINE)
-    except subprocess.TimeoutExpired:
-        waiting = _where([_log(logs, rank, "stderr") for rank in range(ranks)], folder)
-        raise Mistake(
-            f"the program is not over after {DEADLINE:.0f} s: {waiting}does every rank issue the same collectives? Is "
-            "one under `if rank == 0:`?"
-        ) from None
+        while time.monotonic() < end:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(0.2)
+            if all((folder / f"stuck-{rank}").exists() for rank in range(ranks)):
+                raise Mistake(f"the program hangs: {_waiting(logs, ranks, folder)}")
+        raise Mistake(f"the program is not over after {DEADLINE:.0f} s: {_waiting(logs, ranks, folder)}")
     finally:
         _end(process)
 
@@ -135,6 +194,15 @@ def _what_failed(stderr: Sequence[str]) -> str:
     if not told:
         return f"{why} and says no more."
     return f"{why}: {' '.join(dict.fromkeys(told))} Did the ranks part? Is a collective under `if rank == 0:`?"
+
+
+def _gradients(file: Path) -> list[list[torch.Tensor | None]]:
+    return torch.load(file) if file.exists() else []  # a program may end by `os._exit`
+
+
+def _waiting(logs: Path, ranks: int, folder: Path) -> str:
+    where = _where([_log(logs, rank, "stderr") for rank in range(ranks)], folder)
+    return f"{where}does every rank issue the same collectives? Is one under `if rank == 0:`?"
 
 
 def _where(stderr: Sequence[str], folder: Path) -> str:
