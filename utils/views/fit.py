@@ -23,7 +23,7 @@ USUAL = "usual"  # no recipe of its own: what goes with each strategy
 _FP32_SHARDS = ("fsdp", "hsdp")
 #: By name: bytes per parameter and what they are.
 RECIPES: dict[str, str] = {
-    USUAL: "16 B: Adam, mixed precision; fp32 shards under fsdp and hsdp, else as zero-paper",
+    USUAL: "16 B: Adam; fp32 shards under fsdp and hsdp, else as zero-paper",
     **{name: f"{each.total:g} B: {each.title}" for name, each in PRECISION_RECIPES.items()},
 }
 

@@ -52,7 +52,7 @@ class MovesCalculator(Calculator):
         rules: str = "ring",
         root_kept: bool = False,
     ) -> None:
-        super().__init__(HEIGHT, words_height=92)
+        super().__init__(HEIGHT, words_height=132)
         self._model = Dropdown(options=list(PRESETS), **named("Model", "Which model", 270, 50))
         self._precision = Dropdown(
             options=list(PRECISIONS), **named("Precision", "Precision of what is gathered and reduced", 330, 66)

@@ -52,7 +52,7 @@ class PeersCalculator(Calculator):
         first: str = "DeepSpeed",
         second: str = "this suite",
     ) -> None:
-        super().__init__(HEIGHT, words_height=132)
+        super().__init__(HEIGHT, words_height=170)
         self._model = Dropdown(options=list(PRESETS), **named("Model", "Which model", 270, 50))
         self._gpus = SelectionSlider(options=GPUS, **named("GPUs", "How many data-parallel GPUs", 240, 50))
         self._stage = SelectionSlider(

@@ -36,8 +36,8 @@ def megatron(
 
     padded_vocabulary: as Megatron pads it, to a multiple of 128 x tensor ranks. kv_channels: the head's width, hidden /
     heads if None. query_groups: heads of keys, `heads` if None. data_parallel: d. The rest as its command line has it;
-    mixtures of experts, latent attention and multi-token prediction are left out. Versions up to core r0.10 count a bias
-    for every norm: there `rms_norm` is False whatever the model.
+    mixtures of experts, latent attention and multi-token prediction are left out. A log of core r0.10 counts a bias in
+    every norm, RMSNorm or not: there `rms_norm` is False.
     """
     whole = {"hidden": hidden, "layers": layers, "heads": heads, "ffn": ffn, "padded_vocabulary": padded_vocabulary}
     whole |= {"data_parallel": data_parallel, "sequence": sequence, "micro_batch": micro_batch}
