@@ -71,8 +71,11 @@ def launch(
         ranks: list[processes.RankProcess] = []
         supervisor = links = None
         try:
-            links = _make_links(cluster) if cluster else None
-            ranks = processes.take(world_size, method, _doors(cluster, links))
+            doors: tuple[Door, ...] = ()
+            if cluster:
+                links = _make_links(cluster)
+                doors = tuple(links.doors[job.links.node_of(rank)] for rank in range(world_size))
+            ranks = processes.take(world_size, method, doors)
             supervisor = Supervisor(ranks, folder, timeout, links)
             for rank, each in enumerate(ranks):
                 each.pipe.send_bytes(pickle.dumps(replace(job, rank=rank, folder=folder)))
@@ -105,11 +108,6 @@ def _make_links(cluster: Cluster) -> KernelLinks:
         return KernelLinks(cluster.nodes, cluster.bits_per_second, cluster.latency)
     except OSError as error:
         raise LaunchError(f"the cluster's links could not be made this time: {error}.") from None
-
-
-def _doors(cluster: Cluster | None, links: KernelLinks | None) -> tuple[Door, ...]:
-    """By rank, the way into its node."""
-    return tuple(door for door in links.doors for _ in range(cluster.ranks_per_node)) if cluster and links else ()
 
 
 def _opened(rank: int, value: bytes) -> Any:

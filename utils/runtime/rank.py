@@ -195,7 +195,7 @@ def _take_environment(job: Job) -> None:
         "LOCAL_RANK": job.rank % per_node,
         "WORLD_SIZE": job.world_size,
         "LOCAL_WORLD_SIZE": per_node,
-        "GROUP_RANK": job.rank // per_node,  # the node, in torchrun's words
+        "GROUP_RANK": job.links.node_of(job.rank) if job.links else 0,  # the node, in torchrun's words
         IN_RANK: job.folder,
     }.items():
         os.environ[name] = str(value)
