@@ -232,8 +232,8 @@ def test_an_interrupt_while_ranks_are_started_leaves_none(monkeypatch):
 
     true_start = processes._start_once
 
-    def interrupted_start(count, method):
-        started = true_start(count, method)
+    def interrupted_start(count, method, doors):
+        started = true_start(count, method, doors)
         signal.raise_signal(signal.SIGINT)
         return started
 
