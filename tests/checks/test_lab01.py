@@ -1,11 +1,13 @@
 """Lab 01 as a whole: its cards say what its checks know, and its solution equals one process for twenty steps."""
 
 import re
+import sys
 from functools import partial
 
 import pytest
 import torch
 
+from utils import launch
 from utils.checks import check
 from utils.checks.exercise import exercises_of
 from utils.checks.lab01 import script, stepping
@@ -58,6 +60,22 @@ def test_weights_equal_the_twins_for_twenty_steps(solved, world_size):
             assert (got - wanted).norm() <= 1e-6 * wanted.norm(), trap.name
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="no TCP counters on this system")
+@pytest.mark.parametrize("micro_batches", [1, 4])
+@pytest.mark.parametrize("world_size", [2, 3, 4])
+def test_a_step_sends_what_the_ring_says_whatever_the_number_of_micro_batches(solved, world_size, micro_batches):
+    def one_step(rank):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(2048, 1024)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        batch = torch.ones(1, 2048), torch.ones(1, 1024)
+        solved.accumulate(model, optimizer, torch.nn.functional.mse_loss, [batch] * micro_batches)
+
+    size = 4 * (2048 * 1024 + 1024)  # bytes of the gradients, 8.4 MB
+    for wire_bytes in launch(one_step, world_size).wire_bytes:
+        assert wire_bytes.sent == pytest.approx(2 * (world_size - 1) / world_size * size, rel=0.01)
+
+
 def test_script_that_is_no_program():
     assert check("01.script", 'print(1)\nraise NotImplementedError("your answer here")').state == "not begun"
     assert check("01.script", "").state == "not begun"
@@ -93,6 +111,19 @@ SCRIPT_MISTAKES = {
     "AttributeError: 'Linear' object has no attribute 'stat_dict'": ("model.state_dict()", "model.stat_dict()"),
     "prints 4 lines": ("    if rank == 0:\n        print", "    if rank == 0 and step:\n        print"),
     "not those of 5 steps": ("range(5)", "range(4)"),
+    "it is the weights that are averaged, after the step": (
+        "        dist.all_reduce(parameter.grad)\n        parameter.grad /= world_size\n    optimizer.step()\n",
+        "        pass\n    optimizer.step()\n    for parameter in model.parameters():\n"
+        "        dist.all_reduce(parameter.data)\n        parameter.data /= world_size\n",
+    ),
+    "draws its weights from the seed 7 and none are sent": (
+        "for parameter in model.parameters():\n    dist.broadcast(parameter.detach(), src=0)",
+        "torch.manual_seed(7)\nmodel.reset_parameters()",
+    ),
+    "the program hangs: rank 0 waits at line 31, `dist.recv(mean_loss, src=1)`; rank 1 waits at line 32": (
+        "    dist.all_reduce(mean_loss)\n",
+        "    if rank == 0:\n        dist.recv(mean_loss, src=1)\n    dist.all_reduce(mean_loss)\n",
+    ),
 }
 
 
@@ -108,8 +139,8 @@ def test_wrong_script_is_named(solved, diagnosis):
 @pytest.mark.long
 def test_script_that_hangs_ends_at_the_deadline_and_leaves_no_process(solved, monkeypatch, tmp_path):
     psutil = pytest.importorskip("psutil")
-    monkeypatch.setattr("utils.checks.lab01.torchrun.DEADLINE", 15.0)
-    with pytest.raises(Mistake, match=r"not over after 15 s: rank 0 waits at line 2, `time.sleep\(1000\)`"):
+    monkeypatch.setattr("utils.checks.lab01.torchrun.DEADLINE", 25.0)
+    with pytest.raises(Mistake, match=r"not over after 25 s: rank 0 waits at line 2, `time.sleep\(1000\)`"):
         run_program("import time\ntime.sleep(1000)\n", tmp_path, 2)
     left = [p for p in psutil.process_iter(["cmdline"]) if "train.py" in (p.info["cmdline"] or [])]
     assert left == []
