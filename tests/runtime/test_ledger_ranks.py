@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -43,6 +44,32 @@ def test_the_buckets_of_ddp_are_one_more_copy_unless_gradients_are_views_of_them
         # zero_grad lets the gradients go; DDP keeps its buckets.
         assert after_zero_grad.gradients == (4 * PSI if as_view else 0)
         assert after_zero_grad.other == after_step.other
+
+
+def in_mixed_precision(rank):
+    model = layers().bfloat16()
+    masters = [p.detach().float().requires_grad_() for p in model.parameters()]
+    optimizer = torch.optim.AdamW(masters)
+    ledger = Ledger(model, optimizer)
+    for _ in range(2):
+        model.zero_grad()
+        model(torch.full((2, WIDE), rank + 1.0, dtype=torch.bfloat16)).sum().backward()
+        for master, p in zip(masters, model.parameters(), strict=True):
+            dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)
+            master.grad = p.grad.float()
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            for master, p in zip(masters, model.parameters(), strict=True):
+                p.copy_(master)
+    return ledger.at_rest()
+
+
+@pytest.mark.parametrize("world_size", [2, 4])
+def test_every_rank_holds_sixteen_bytes_per_parameter_in_mixed_precision(world_size):
+    for held in launch(in_mixed_precision, world_size).values:
+        assert (held.weights, held.gradients, held.master_weights, held.moments) == (2 * PSI, 2 * PSI, 4 * PSI, 8 * PSI)
+        assert held.model_states == 16 * PSI
 
 
 def under_fsdp(rank):
