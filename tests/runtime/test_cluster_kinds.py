@@ -93,6 +93,7 @@ def test_bad_clusters_are_refused_in_one_sentence(arguments, says):
     [
         (Cluster(2, 2), {}, "the cluster has 2 nodes of 2, launch was asked for 3 ranks: launch 4, or make a cluster"),
         ("2x2", {}, "cluster is '2x2'; give a Cluster, such as Cluster(nodes=2, ranks_per_node=2)"),
+        (Cluster(3, 1), {"backend": "mpi"}, "backend is 'mpi'; it can be 'auto', 'gloo', 'nccl'"),
         (Cluster(3, 1), {"backend": "nccl"}, "backend is 'nccl', whose GPUs do not talk over a cluster's links"),
     ],
 )

@@ -50,7 +50,7 @@ def launch(
     _refuse_bad_arguments(fn, world_size, timeout)
     world_size = int(world_size)
     _refuse_unfit_cluster(cluster, world_size, backend)
-    chosen = choose_backend("gloo" if cluster else backend, world_size)
+    chosen = choose_backend("gloo" if cluster and backend == "auto" else backend, world_size)
     method = processes.choose_start_method(start)
     job = Job(
         rank=0,
