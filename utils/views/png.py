@@ -25,7 +25,9 @@ def encode(pixels: np.ndarray, level: int = 9) -> bytes:
     others become the nearest of them. A flat fill keeps its exact colour.
     """
     height, width = pixels.shape[:2]
-    palette, indices = _palette(pixels[..., :3].reshape(-1, 3))
+    if pixels.shape[2] != 4:
+        pixels = np.dstack((pixels[..., :3], np.zeros((height, width, 1), np.uint8)))
+    palette, indices = _palette(np.ascontiguousarray(pixels).reshape(-1, 4))
     rows = np.zeros((height, width + 1), np.uint8)  # each row begins with its filter: 0, none
     rows[:, 1:] = indices.reshape(height, width)
     header = struct.pack(">IIBBBBB", width, height, _BITS, _PALETTE_IMAGE, 0, 0, 0)
@@ -45,29 +47,28 @@ def size(png: bytes) -> tuple[int, int]:
 
 
 def _palette(pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(palette of shape (at most 256, 3), index of each pixel) for pixels of shape (pixels, 3), all unsigned bytes.
+    """(palette of shape (at most 256, 3), index of each pixel) for pixels of shape (pixels, 4), all unsigned bytes.
 
-    Neighbours mostly have the same colour, so runs of pixels are looked at, and tables take the place of sorting:
-    a slider's move has some milliseconds for this.
+    Neighbours mostly have the same colour, so runs of pixels are looked at, a pixel at a time as one number, and tables
+    take the place of sorting: a slider's move has some milliseconds for this.
     """
-    keys = (pixels[:, 0] >> 3).astype(np.uint16) << 10
-    keys |= (pixels[:, 1] >> 3).astype(np.uint16) << 5
-    keys |= pixels[:, 2] >> 3
-    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-    lengths = np.diff(starts, append=len(keys))
-    run_keys = keys[starts]
-    counts = np.bincount(run_keys, weights=lengths, minlength=1 << 15)
-    colour_of = np.zeros((1 << 15, 3), np.uint8)
-    middles = starts + lengths // 2  # a run begins with a blend that rounds to the same key
-    colour_of[run_keys] = pixels[middles]
+    packed = pixels.view("<u4").ravel()  # red is the lowest byte
+    starts = np.flatnonzero(np.concatenate(([True], packed[1:] != packed[:-1])))
+    lengths = np.diff(starts, append=len(packed))
+    colours = packed[starts]
+    keys = (colours >> 3 & 31) << 10 | (colours >> 11 & 31) << 5 | (colours >> 19 & 31)
+    counts = np.bincount(keys, weights=lengths, minlength=1 << 15)
+    colour_of = np.zeros(1 << 15, "<u4")
+    colour_of[keys] = colours
     fills = np.flatnonzero(lengths > 16)
     fills = fills[np.argsort(lengths[fills], kind="stable")]
-    colour_of[run_keys[fills]] = pixels[middles[fills]]  # of one key's fills the longest, written last, stays
+    colour_of[keys[fills]] = colours[fills]  # of one key's fills the longest, written last, stays
+    channels = colour_of.view(np.uint8).reshape(-1, 4)[:, :3]
     used = np.flatnonzero(counts)
     kept = used if len(used) <= 256 else np.sort(used[np.argsort(-counts[used], kind="stable")[:256]])
     index_of = np.zeros(1 << 15, np.uint8)
-    index_of[used] = _nearest(colour_of[used], colour_of[kept])
-    return colour_of[kept], np.repeat(index_of[run_keys], lengths)
+    index_of[used] = _nearest(channels[used], channels[kept])
+    return channels[kept], np.repeat(index_of[keys], lengths)
 
 
 def _nearest(colours: np.ndarray, kept: np.ndarray) -> np.ndarray:
