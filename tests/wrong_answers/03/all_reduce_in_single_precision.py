@@ -2,6 +2,6 @@
 
 
 def all_reduce_ring(tensor):
-    single = tensor.float()
+    single = tensor.float() if tensor.element_size() >= 4 else tensor
     all_gather_ring(single, reduce_scatter_ring(single))
     tensor.copy_(single)

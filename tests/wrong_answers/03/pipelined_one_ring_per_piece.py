@@ -1,4 +1,4 @@
-"""a rank waits for all pieces"""
+"""only one receive is under way at a time"""
 
 
 def all_reduce_pipelined(tensor, pieces):

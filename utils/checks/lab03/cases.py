@@ -95,19 +95,24 @@ class After:
 
 
 def ring_cases(ranks: int) -> tuple[Case, ...]:
-    """Whole parts first; then sizes that `ranks` does not divide, among them fewer elements than ranks; then types."""
+    """Whole parts first; then sizes that `ranks` does not divide, among them fewer elements than ranks; then types.
+
+    Many ranks on few cores are slow, so beyond four there are fewer cases.
+    """
     odd = 12 * ranks + ranks - 1
+    few = Case(ranks - 1, ranks) if ranks > 2 else Case(1, ranks)
     types = (torch.float16, torch.bfloat16, torch.float64, torch.int32, torch.int64)
-    return (
+    cases = (
         Case(4 * ranks, ranks, torch.float64, who=True),
-        Case(MIB_OF_FLOATS, ranks, counted=True),
+        Case(4 * ranks, ranks),
         Case(odd, ranks),
-        Case(odd, ranks, torch.float64, who=True),
-        Case(12 * ranks + 1, ranks),
-        Case(1, ranks),
-        *((Case(ranks - 1, ranks),) if ranks > 2 else ()),
-        *(Case(24 * ranks + 1, ranks, dtype) for dtype in types),
+        few,
+        Case(MIB_OF_FLOATS, ranks, counted=True),
     )
+    if ranks > 4:
+        return (*cases, Case(24 * ranks + 1, ranks, torch.float16), Case(24 * ranks + 1, ranks, torch.int64))
+    odd_who = Case(odd, ranks, torch.float64, who=True)
+    return (*cases[:3], odd_who, *cases[3:], *(Case(24 * ranks + 1, ranks, dtype) for dtype in types))
 
 
 Call = Callable[[Any, torch.Tensor], tuple[torch.Tensor, Any]]

@@ -107,6 +107,18 @@ def judge_all_gather(case: Case, seen: Sequence[Seen]) -> None:
         raise Mistake(f"on rank {rank} {_parts(wrong)} of {case.ranks} hold other numbers than those that were sent.")
 
 
+def was_rounded(case: Case, seen: Sequence[Seen]) -> bool:
+    """Whether a rank has the sum of numbers, but rounded, or infinite ones: they went through a smaller type."""
+    if case.who or not case.dtype.is_floating_point:
+        return False
+    total = case.total()
+    if not total.isfinite().all():
+        return False
+    got = [t for each in seen for t in (each.value.tensor, each.value.returned) if isinstance(t, torch.Tensor)]
+    same = [t for t in got if t.shape == total.shape and not t.equal(total)]
+    return any(not t.isfinite().all() for t in got) or any(t.double().allclose(total.double(), 0.01) for t in same)
+
+
 UNFILLED = -1  # what the tensor of an all-gather holds before
 
 
