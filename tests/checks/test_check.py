@@ -179,7 +179,7 @@ def test_a_hole_in_a_check_is_a_verdict_too(monkeypatch):
     [
         ("01.avrage_gradients", "did you mean '01.average_gradients'?"),
         ("average_gradients", "did you mean '01.average_gradients'?"),
-        ("02.average_gradients", "did you mean '01.average_gradients'?"),
+        ("11.average_gradients", "did you mean '01.average_gradients'?"),
         ("01.zzz", "; there are 01.shard_indices, "),
         (1, "not by an int"),
     ],
