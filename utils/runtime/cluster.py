@@ -45,7 +45,7 @@ class Cluster:
     kind: "auto", or "emulated" to do without the kernel's links where they are to be had. The environment variable
         CLUSTER_KIND=emulated does the same for every cluster.
 
-    A link that was idle lets its first 64 KiB and 2 ms' worth pass at once; from then on the speed is kept.
+    A link that was idle lets its first 64 KiB and 3 ms' worth pass at once; from then on the speed is kept.
     Ranks on one node talk over the node's own loopback: neither slowed down nor counted on the link. Inside a
     kernel cluster there are no other networks: a rank reaches the other ranks, not the Internet.
     Raises ValueError for what is out of range.
