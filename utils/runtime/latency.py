@@ -16,15 +16,16 @@ from typing import Any
 from torch._C._distributed_c10d import ProcessGroup
 
 from utils.runtime.paced import pause
+from utils.theory.arguments import check_amount
 
 
 @contextmanager
 def late_sends(seconds: float) -> Iterator[None]:
     """Inside: each send of this process waits so long before it begins, the CPU free meanwhile. Collectives do not.
 
-    Raises ValueError for a time that is negative or not finite.
+    Raises ValueError for what is no time of at least 0.
     """
-    pause(0 * seconds)  # for its check of the number, before anything is changed
+    check_amount("seconds", seconds, "the latency of a send", "such as 0.005", least=0)
     original = ProcessGroup.send
 
     def send(group: ProcessGroup, *args: Any, **named: Any) -> Any:

@@ -62,7 +62,8 @@ EXERCISES = (
             "one divide?",
             "The mean is the sum of the numbers divided by N, and also the sum of each number divided by N. In the "
             "second order nothing is ever larger than the largest number.",
-            "`tensor /= dist.get_world_size()` on every rank, then `all_reduce_ring(tensor)`.",
+            "Two lines: every rank divides its own tensor by N, in place (`/=`), and then your ring of the last "
+            "exercise adds up what is left.",
         ),
         verify=averaging.verify,
     ),
