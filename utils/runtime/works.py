@@ -98,6 +98,14 @@ class Works:
         begin, end = _span(tensor)
         return [op for op, spans in list(self.in_use.items()) if any(b < end and begin < e for b, e in spans)]
 
+    def operations_of(self, handle: Any) -> tuple[OpenOp, ...]:
+        """What a Work, or its future, stands for; empty for a future of something else."""
+        return self._ops.get(handle, ())
+
+    def stands_for(self, handle: Any, op: OpenOp) -> None:
+        """The tap's note of a future that it made itself."""
+        self._ops[handle] = (op,)
+
     def _end_all(self, handle: Any) -> None:
         for op in self._ops.get(handle, ()):
             self.end(op)

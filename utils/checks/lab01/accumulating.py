@@ -40,6 +40,11 @@ from utils.checks.ranks import Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
 
 CALLS = (3, 1, 4)  # micro-batches in each call of the answer; first 3 on 4 ranks, so that no two factors coincide
+SILENT = " Is `average_gradients` called, after the last backward?"
+SILENT_DDP = (
+    " Is synchronising switched on too late, after the last micro-batch's forward and backward, or is the forward "
+    "called on `ddp_model.module`?"
+)
 
 Wrap = Callable[[nn.Module, Watch], nn.Module]
 
@@ -107,7 +112,7 @@ def observe(trap: Trap, wrap: Wrap, answer: Any, mark: Mark) -> Taken:
     return watch.taken()
 
 
-def judge(trap: Trap, seen: Sequence[Seen], ddp: bool = False) -> None:
+def judge(trap: Trap, seen: Sequence[Seen], ddp: bool = False, silent: str = SILENT) -> None:
     """In the notebook: gradients at each step beside the twin's, then what each call communicated and kept alive."""
     ranks, twin = len(seen), Twin(trap)
     taken: list[Taken] = [each.value for each in seen]
@@ -124,7 +129,7 @@ def judge(trap: Trap, seen: Sequence[Seen], ddp: bool = False) -> None:
             local,
             _factors(ranks, k),
             [*_suspects(parts, whole, before, k), *_other_losses(twin, batches, k)],
-            _untouched(seen[0], call, k, ddp),
+            _untouched(seen[0], call, k, SILENT_DDP if ddp else silent),
             trap.frozen,
         )
         own_samples_alone(taken, call, [sum(len(inputs) for inputs, _ in mine) for mine in batches])
@@ -146,7 +151,7 @@ def _factors(ranks: int, k: int) -> dict[float, str]:
         1 / ranks: "the mean over the ranks is divided by the number of ranks once more",
     }
     hard_coded = {
-        k / n: f"each loss is divided by {n}, where {_micro(k)} came: `len(micro_batches)` counts them"
+        k / n: f"each loss is divided by {n}, where {micro(k)} came: `len(micro_batches)` counts them"
         for n in (2, 3, 4, 8)
         if n != k
     }
@@ -179,6 +184,8 @@ def _suspects(parts: list[list[Gradients]], whole: Gradients, before: Gradients 
             early = scaled(added(part for mine in parts for part in mine[:-1]), 1 / ranks / divisor)
             late = [added([early, scaled(mine[-1], 1 / divisor)]) for mine in parts]
             first = scaled(added(mine[0] for mine in parts), 1 / ranks / divisor)
+            kept = f"only the first micro-batch's gradients are averaged and kept{also}: communicate in the last one's."
+            suspects.append(Suspect([first] * ranks, kept))
             rest = [added([first, scaled(added(mine[1:]), 1 / divisor)]) for mine in parts]
             suspects.append(
                 Suspect(
@@ -215,25 +222,19 @@ def _other_losses(twin: Twin, batches: list[list[Batch]], k: int) -> list[Suspec
     ]
 
 
-def _micro(k: int) -> str:
+def micro(k: int) -> str:
+    """ "3 micro-batches", "1 micro-batch"."""
     return f"{k} micro-batch{'es' if k > 1 else ''}"
 
 
-def _untouched(seen: Seen, call: int, k: int, ddp: bool) -> str:
+def _untouched(seen: Seen, call: int, k: int, silent: str) -> str:
     issued = sum(op.bytes for op in seen.after(f"call {call}"))
     late = sum(op.bytes for op in seen.after(f"step {call}"))
-    micro = _micro(k)
     if late:
-        return f"the ranks communicate after the step: at `optimizer.step()` each has its own gradients of {micro}."
+        return f"the ranks communicate after the step: at `optimizer.step()` each has its own gradients of {micro(k)}."
     if issued:
-        return f"the ranks communicate {issued} B, but at `optimizer.step()` each has its own gradients of {micro}."
-    silent = f"the ranks never communicate: with {micro} each steps with its own gradients."
-    if ddp:
-        return (
-            f"{silent} Is synchronising switched on too late, after the last micro-batch's forward and backward, or is "
-            "the forward called on `ddp_model.module`?"
-        )
-    return f"{silent} Is `average_gradients` called, after the last backward?"
+        return f"the ranks communicate {issued} B, but at `optimizer.step()` each has its own gradients of {micro(k)}."
+    return f"the ranks never communicate: with {micro(k)} each steps with its own gradients.{silent}"
 
 
 def _judge_bytes(seen: Sequence[Seen], ddp: bool) -> None:
@@ -256,7 +257,7 @@ def _judge_reducer(seen: Sequence[Seen], size: int) -> None:
             by_ddp = each.value.reduced[call]
             if by_ddp < size:
                 raise Mistake(
-                    f"the gradients are right, but not by DDP: with {_micro(k)} its own reduction never ran. Call "
+                    f"the gradients are right, but not by DDP: with {micro(k)} its own reduction never ran. Call "
                     "`ddp_model(inputs)`, the last time outside `no_sync`, and let its backward do the averaging."
                 )
             ops = (*each.after(f"call {call}"), *each.after(f"step {call}"))
@@ -264,7 +265,7 @@ def _judge_reducer(seen: Sequence[Seen], size: int) -> None:
             if own >= size:
                 raise Mistake(
                     f"the gradients are right, but they are reduced twice: DDP has all-reduced {by_ddp} B, and your "
-                    f"function communicates {own} B more with {_micro(k)}. DDP's own reduction is enough."
+                    f"function communicates {own} B more with {micro(k)}. DDP's own reduction is enough."
                 )
 
 

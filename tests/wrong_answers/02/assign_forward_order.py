@@ -1,0 +1,12 @@
+"""they are filled in forward order, but backward finishes the last gradients first"""
+
+
+def assign_buckets(sizes, cap):
+    buckets, filling, held = [], [], 0
+    for i, size in enumerate(sizes):
+        filling.append(i)
+        held += size
+        if held >= cap:
+            buckets.append(filling)
+            filling, held = [], 0
+    return [*buckets, filling] if filling else buckets

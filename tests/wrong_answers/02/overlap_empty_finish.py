@@ -1,0 +1,8 @@
+"""nothing is all-reduced: every rank keeps the gradients of its own samples"""
+
+
+def overlap(buckets):
+    def finish():
+        pass
+
+    return finish

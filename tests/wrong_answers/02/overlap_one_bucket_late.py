@@ -1,0 +1,31 @@
+"""a bucket is sent too late"""
+
+import torch
+import torch.distributed as dist
+
+
+def overlap(buckets):
+    sent, full = [], []
+
+    def reduce(number):
+        flat = torch.cat([p.grad.flatten() for p in buckets[number]])
+        sent.append((flat, dist.all_reduce(flat, async_op=True)))
+
+    def send(number):
+        if full:
+            reduce(full[-1])
+        full.append(number)
+
+    hooks = when_full(buckets, send)
+
+    def finish():
+        for hook in hooks:
+            hook.remove()
+        reduce(full[-1])
+        for bucket, (flat, work) in zip(buckets, sent, strict=True):
+            work.wait()
+            flat /= dist.get_world_size()
+            for p, part in zip(bucket, flat.split([p.numel() for p in bucket]), strict=True):
+                p.grad.copy_(part.view_as(p))
+
+    return finish

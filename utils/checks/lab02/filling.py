@@ -1,0 +1,155 @@
+"""02.when_full: hooks that tell when a bucket is full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from utils.checks.lab01.cases import on_case
+from utils.checks.lab01.traps import Trap, lopsided, shares
+from utils.checks.lab02.traps import DEEP, DEEP_TIED, NEVER_USED, TWO_WAYS, laid
+from utils.checks.ranks import Mark, Seen, run_cases
+from utils.checks.verdict import Mistake, with_article
+
+TRAPS = (DEEP, DEEP_TIED, TWO_WAYS, NEVER_USED)
+
+
+@dataclass(frozen=True)
+class Acted:
+    """What one rank saw during one backward.
+
+    buckets   how many parameters each has
+    order     numbers of the parameters, counted through the buckets, in the order in which they became ready
+    acts      (number given to `act`, how many gradients were ready then)
+    early     the same before backward began
+    again     the same in a backward after `.remove()` of each handle
+    returned  the kind of thing that came back in place of handles, or ""
+    """
+
+    buckets: tuple[int, ...]
+    order: tuple[int, ...] = ()
+    acts: tuple[tuple[Any, int], ...] = ()
+    early: tuple[tuple[Any, int], ...] = ()
+    again: tuple[tuple[Any, int], ...] = ()
+    returned: str = ""
+
+
+def verify(answer: Any) -> str:
+    cases = run_cases(answer, {trap.name: partial(observe, trap) for trap in TRAPS}, 2)
+    for trap in TRAPS:
+        with on_case(trap.name, cases[trap.name], first=trap is DEEP):
+            judge(cases[trap.name])
+    return (
+        "`act` is called once for each bucket, as soon as it and all before it are full, in the order of the buckets, "
+        "on 2 ranks, also with tied weights and with gradients that become ready in another order on each rank; a "
+        "bucket that never fills holds back those after it; and the hooks can be removed."
+    )
+
+
+def observe(trap: Trap, answer: Any, mark: Mark) -> Acted:
+    """In a rank: one backward with the answer's hooks, another after they were removed."""
+    import torch.distributed as dist
+
+    model = trap.build()
+    inputs, targets = shares(dist.get_world_size())[dist.get_rank()]
+    buckets = laid(model)
+    sizes = tuple(map(len, buckets))
+    order: list[int] = []
+    acts: list[tuple[Any, int]] = []
+    parameters = [p for bucket in buckets for p in bucket]
+    own = [p.register_post_accumulate_grad_hook(lambda _, n=n: order.append(n)) for n, p in enumerate(parameters)]
+    handles = answer(buckets, lambda number: acts.append((_plain(number), len(order))))
+    if not isinstance(handles, list | tuple) or not all(hasattr(handle, "remove") for handle in handles):
+        return Acted(sizes, returned=with_article(type(handles).__name__))
+    early = tuple(acts)
+    lopsided(model(inputs), targets).backward()
+    first, ready = tuple(acts[len(early) :]), tuple(order)
+    for handle in (*handles, *own):
+        handle.remove()
+    lopsided(model(inputs), targets).backward()
+    return Acted(sizes, ready, first, early, tuple(acts[len(early) + len(first) :]))
+
+
+def judge(seen: Sequence[Seen]) -> None:
+    """In the notebook."""
+    for rank, each in enumerate(seen):
+        found: Acted = each.value
+        if found.returned:
+            raise Mistake(
+                f"your function returns {found.returned}; it is to return the list of handles that "
+                "`register_post_accumulate_grad_hook` gave, so that the hooks can be removed."
+            )
+        if found.early:
+            raise Mistake("`act` is called before backward begins: call it in a hook, not where the hook is made.")
+        _judge_acts(found, rank)
+        if found.again:
+            raise Mistake(
+                "after `.remove()` of every handle that you returned, `act` is still called in the next backward: "
+                "return the handles of all hooks."
+            )
+
+
+def _judge_acts(found: Acted, rank: int) -> None:
+    numbers = [number for number, _ in found.acts]
+    wrong = [number for number in numbers if not isinstance(number, int) or not 0 <= number < len(found.buckets)]
+    if wrong:
+        raise Mistake(f"`act` is given {wrong[0]!r}; it takes the number of a bucket, 0 to {len(found.buckets) - 1}.")
+    wanted = full_in_order(found)
+    if not numbers and wanted:
+        raise Mistake("`act` is never called: is a hook registered on every parameter of every bucket?")
+    for number in numbers:
+        if numbers.count(number) > 1:
+            raise Mistake(
+                f"`act({number})` is called {numbers.count(number)} times in one backward: a bucket is full only once."
+            )
+    if numbers != sorted(numbers):
+        raise Mistake(
+            f"on rank {rank} `act` is called for the buckets {', '.join(map(str, numbers))}, in this order: they must "
+            "go out as 0, 1, 2, … on every rank, or the ranks' all-reduces do not match. A bucket that is full early "
+            "waits for those before it."
+        )
+    when = dict(found.acts)
+    for number, ready in wanted.items():
+        if number not in when:
+            last = " It is the last one, and smaller than the others." if number == len(found.buckets) - 1 else ""
+            raise Mistake(f"`act({number})` is never called, though bucket {number} is full.{last}")
+        _judge_moment(number, when[number], ready, len(found.order))
+    for number in when:
+        if number not in wanted:
+            raise Mistake(
+                f"`act({number})` is called, though bucket {number}, or one before it, holds a gradient that never "
+                "became ready."
+            )
+
+
+def _judge_moment(number: int, got: int, wanted: int, total: int) -> None:
+    if got < wanted:
+        raise Mistake(
+            f"`act({number})` is called with {got} of {total} gradients ready; bucket {number} and those before it are "
+            f"full with {wanted}. A bucket is full when every gradient in it is ready, whichever comes last."
+        )
+    if got > wanted:
+        raise Mistake(
+            f"`act({number})` is called with {got} of {total} gradients ready, though bucket {number} and those before "
+            f"it are full with {wanted}: call it in the hook that fills the bucket."
+        )
+
+
+def full_in_order(found: Acted) -> dict[int, int]:
+    """By bucket, with how many gradients ready it and all before it are full."""
+    wanted, begin, latest = {}, 0, 0
+    place = {number: ready for ready, number in enumerate(found.order, start=1)}
+    for number, size in enumerate(found.buckets):
+        members = range(begin, begin + size)
+        if not all(each in place for each in members):
+            break
+        begin += size
+        latest = max(latest, *(place[each] for each in members))
+        wanted[number] = latest
+    return wanted
+
+
+def _plain(number: Any) -> Any:
+    return number if isinstance(number, int) and not isinstance(number, bool) else repr(number)
