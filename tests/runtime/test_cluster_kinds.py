@@ -112,8 +112,10 @@ def test_where_the_kernel_permits_it_links_are_the_kernels(with_namespaces):
 def test_where_it_does_not_they_are_emulated_and_it_says_why(without_namespaces):
     cluster = Cluster(2, 1, latency="5ms")
     assert cluster.kind == "emulated"
-    assert cluster.why == "The links are emulated, for making a user namespace was refused (reason)."
+    assert cluster.why.startswith("The links are emulated, for making a user namespace was refused (reason): ")
+    assert cluster.why.count(".") == 1 and "one after the other, by the ring's rules" in cluster.why
     assert cluster.latency_by == "recorder"
+    assert cluster.links().emulated == "emulated link"
 
 
 def test_emulation_can_be_asked_for(with_namespaces, monkeypatch):
@@ -127,16 +129,11 @@ def test_emulation_can_be_asked_for(with_namespaces, monkeypatch):
         _ = Cluster(2, 1).kind
 
 
-def test_what_cannot_be_run_on_yet_is_refused_in_one_sentence(with_namespaces):
-    with pytest.raises(LaunchError, match="emulated links cannot be run on yet"):
-        launch(rank_only, 2, cluster=Cluster(2, 1, kind="emulated"))
-    with pytest.raises(LaunchError, match=r"cannot delay what crosses a link .* make the cluster without latency"):
-        launch(rank_only, 2, cluster=Cluster(2, 1, latency="5ms"))
-
-
 def test_who_delays_is_told(with_namespaces, monkeypatch):
     assert Cluster(2, 1).latency_by == ""
+    assert Cluster(2, 1).links().emulated == ""
     assert Cluster(2, 1, latency=0.01).latency_by == "recorder"
+    assert Cluster(2, 1, latency=0.01).links().emulated == "emulated latency"
     monkeypatch.setattr(kernel_link, "_trial", lambda latency: "")
     assert Cluster(2, 1, latency=0.01).latency_by == "kernel"
     assert kernel_link.shape(1e9, 0.005)[1] == "parent 1:1 netem delay 5000us limit 1000000"

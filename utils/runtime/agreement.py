@@ -6,11 +6,9 @@ the collective is passed on. The rank that comes second sees what the first wrot
 
 from __future__ import annotations
 
-import mmap
-import os
-from hashlib import sha1
 from typing import TYPE_CHECKING
 
+from utils.runtime.shared import shared_numbers
 from utils.theory.traffic import KINDS
 
 if TYPE_CHECKING:
@@ -56,13 +54,8 @@ class IssueTables:
     def _table(self, group: Group) -> memoryview:
         key = (group.name, group.ranks)
         if key not in self._tables:
-            name = sha1(repr(key).encode(), usedforsecurity=False).hexdigest()
-            size = 8 * _FIELDS * SLOTS * len(group.ranks)
-            file = os.open(os.path.join(self._folder, f"issued.{name}"), os.O_RDWR | os.O_CREAT, 0o600)
-            if os.fstat(file).st_size < size:
-                os.ftruncate(file, size)
-            self._tables[key] = memoryview(mmap.mmap(file, size)).cast("q")
-            os.close(file)
+            count = _FIELDS * SLOTS * len(group.ranks)
+            self._tables[key] = shared_numbers(self._folder, "issued", key, count, "q")
         return self._tables[key]
 
 

@@ -34,6 +34,13 @@ class Links:
         """The node on which a rank lives: ranks 0 to ranks_per_node - 1 are on node 0, and so on."""
         return rank // self.ranks_per_node
 
+    @property
+    def emulated(self) -> str:
+        """What of the links the recorder makes: "emulated link", "emulated latency", or "" if nothing."""
+        if self.kind == "emulated":
+            return "emulated link"
+        return "emulated latency" if self.latency_by == "recorder" else ""
+
 
 class Cluster:
     """`nodes` nodes of `ranks_per_node` ranks, each node joined to a switch by one link: `launch(..., cluster=...)`.
@@ -45,9 +52,16 @@ class Cluster:
     kind: "auto", or "emulated" to do without the kernel's links where they are to be had. The environment variable
         CLUSTER_KIND=emulated does the same for every cluster.
 
-    A link that was idle lets its first 64 KiB and 3 ms' worth pass at once; from then on the speed is kept.
-    Ranks on one node talk over the node's own loopback: neither slowed down nor counted on the link. Inside a
-    kernel cluster there are no other networks: a rank reaches the other ranks, not the Internet.
+    The kernel's links: a link that was idle lets its first 64 KiB and 3 ms' worth pass at once; from then on the speed
+    is kept. There are no other networks: a rank reaches the other ranks, not the Internet.
+
+    Emulated links: the data moves over the machine's loopback, and an operation between nodes is over when the link
+    would have carried it, by the ring's rules (gloo's reduce-scatter and broadcast move more). All ranks of a node
+    share its link. It serves operations one after the other, in the order in which all their ranks have issued them;
+    on a real link gloo lets two share it. A link cannot be faster than the loopback is under gloo. A receive from
+    any source is not held back, the send that it meets is.
+
+    Either way ranks on one node talk over the node's own loopback: neither slowed down nor counted on the link.
     Raises ValueError for what is out of range.
     """
 
@@ -105,7 +119,10 @@ class Cluster:
         """Why it is of its kind, in one sentence."""
         obstacle = self._obstacle()
         if obstacle:
-            return f"The links are emulated, for {obstacle}."
+            return (
+                f"The links are emulated, for {obstacle}: operations between nodes are held back as if each node's "
+                "link served them one after the other, by the ring's rules."
+            )
         return "The links are the Linux kernel's own: network namespaces joined by interfaces with a token bucket."
 
     @property

@@ -70,10 +70,10 @@ def launch(
     with tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as folder:
         ranks: list[processes.RankProcess] = []
         supervisor = links = None
+        doors: tuple[Door, ...] = ()
         try:
-            doors: tuple[Door, ...] = ()
-            if cluster:
-                links = _make_links(cluster)
+            links = _make_links(cluster) if cluster else None
+            if links:
                 doors = tuple(links.doors[job.links.node_of(rank)] for rank in range(world_size))
             ranks = processes.take(world_size, method, doors)
             supervisor = Supervisor(ranks, folder, timeout, links)
@@ -89,23 +89,21 @@ def launch(
                 links.close()
             printed = read_printed(folder, world_size)
             show_printed(printed)
-            if method == "spawn" and not cluster:
+            if method == "spawn" and not doors:
                 processes.keep_ready(world_size)
     opened = [_opened(rank, value) for rank, value in enumerate(values)]
-    return _run(chosen, opened, printed, supervisor, accounts)
+    emulated = job.links.emulated if job.links else ""
+    return _run(chosen, opened, printed, supervisor, accounts, emulated)
 
 
-def _make_links(cluster: Cluster) -> KernelLinks:
-    """The cluster's nodes and links, ready to be joined. Raises a LaunchError where they cannot be had."""
+def _make_links(cluster: Cluster) -> KernelLinks | None:
+    """The nodes and links, ready to be joined; None if links are emulated. Raises a LaunchError if they fail."""
     if cluster.kind == "emulated":
-        raise LaunchError(f"emulated links cannot be run on yet. {cluster.why}")
-    if cluster.latency_by == "recorder":
-        raise LaunchError(
-            "this system's kernel cannot delay what crosses a link (its module sch_netem is missing), and the recorder "
-            "cannot yet: make the cluster without latency."
-        )
+        return None
     try:
-        return KernelLinks(cluster.nodes, cluster.bits_per_second, cluster.latency)
+        return KernelLinks(
+            cluster.nodes, cluster.bits_per_second, cluster.latency if cluster.latency_by == "kernel" else 0.0
+        )
     except OSError as error:
         raise LaunchError(f"the cluster's links could not be made this time: {error}.") from None
 
@@ -122,7 +120,14 @@ def _opened(rank: int, value: bytes) -> Any:
         ) from None
 
 
-def _run(backend: str, values: list[Any], printed: list[str], supervisor: Supervisor, accounts: list[Account]) -> Run:
+def _run(
+    backend: str,
+    values: list[Any],
+    printed: list[str],
+    supervisor: Supervisor,
+    accounts: list[Account],
+    emulated: str,
+) -> Run:
     ring_bytes = tuple(sum(op.ring_bytes for op in account.ops) for account in accounts)
     wire = tuple(account.wire for account in accounts)
     # Counters that stand still while data moved belong to a system that only pretends to have them.
@@ -136,7 +141,8 @@ def _run(backend: str, values: list[Any], printed: list[str], supervisor: Superv
         ring_bytes=ring_bytes,
         wire_bytes=wire if counted else None,
         link_bytes=supervisor.link_bytes,
-        timeline=Timeline(tuple(account.ops for account in accounts)),
+        timeline=Timeline(tuple(account.ops for account in accounts), emulated),
+        emulated=emulated,
     )
 
 

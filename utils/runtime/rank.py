@@ -32,6 +32,7 @@ from utils.runtime.errors import Failure
 from utils.runtime.job import Account, Job, PendingOp, Place
 from utils.runtime.kernel_link import INTERFACE
 from utils.runtime.leaving import die_with_parent, forked_children_die_with_this_process, leave_at_once
+from utils.runtime.pacer import Pacer
 from utils.runtime.places import learner_frame, reasons_of, split_frames, text_of
 from utils.runtime.recorder import Recorder, clock
 from utils.runtime.waiting import cpu_seconds, waits
@@ -85,7 +86,8 @@ class _Rank:
         torch.set_num_threads(job.threads)
         for setup in ship.unpack(job.setup):
             setup(job.rank)
-        tap.Tap(self._recorder)
+        links = job.links
+        tap.Tap(self._recorder, Pacer(links, job.folder, tap.THREADS) if links and links.emulated else None)
         join_group(job)
         # Imports of the learner's modules come last: they may use the group's rank.
         return ship.unpack(job.call)

@@ -74,9 +74,10 @@ class OpenOp:
     def pending(self) -> bool:
         return self.completed_at is None and not (self.is_completed is not None and self.is_completed())
 
-    def complete(self, error: str = "") -> None:
+    def complete(self, error: str = "", at: float | None = None) -> None:
+        """It is over, now or `at` a given time."""
         self.error = error
-        self.completed_at = clock()
+        self.completed_at = clock() if at is None else at
 
     def note_wait(self) -> None:
         if self.waited_at is None:

@@ -13,9 +13,13 @@ from utils.runtime.wire import WireBytes
 
 @dataclass(frozen=True)
 class Timeline:
-    """Operations by rank, in the order of their issue. Draws itself in a notebook."""
+    """Operations by rank, in the order of their issue. Draws itself in a notebook.
+
+    emulated: what of the times the recorder has made; see `Run`.
+    """
 
     ops: tuple[tuple[Op, ...], ...]
+    emulated: str = ""
 
     def __getitem__(self, rank: int) -> tuple[Op, ...]:
         return self.ops[rank]
@@ -31,7 +35,7 @@ class Timeline:
         """The same as a picture: ranks from top to bottom, time from left to right."""
         from utils.views.timeline import timeline_picture  # the views know matplotlib; running ranks does not need it
 
-        return timeline_picture(self.ops, title=title)
+        return timeline_picture(self.ops, title=title, emulated=self.emulated)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return self.picture()._repr_mimebundle_(include, exclude)
@@ -47,6 +51,8 @@ class Run:
     `link_bytes`, by node: what each node's link sent and received by the interface's counters (measured); None
     without a cluster of the kernel's links.
     `seconds`: from the common start to the last rank's result. `timeline`: every operation.
+    `emulated`: "emulated link" or "emulated latency" if the recorder has held operations back, else "". Times of such
+    a run are no measurements of a link: a title says so, and no column headed "measured" holds them.
     """
 
     world_size: int
@@ -58,10 +64,15 @@ class Run:
     wire_bytes: tuple[WireBytes, ...] | None
     timeline: Timeline
     link_bytes: tuple[LinkBytes, ...] | None = None
+    emulated: str = ""
 
     def __repr__(self) -> str:
         many = "s" if self.world_size > 1 else ""
-        return f"Run of {self.world_size} rank{many} ({self.backend}): values {_short(list(self.values))}"
+        return f"Run of {self.world_size} rank{many} ({self._over}): values {_short(list(self.values))}"
+
+    @property
+    def _over(self) -> str:
+        return f"{self.backend}, {self.emulated}" if self.emulated else self.backend
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -72,7 +83,7 @@ class Run:
         measured = "<th>sent, measured (B)</th><th>received, measured (B)</th>" if self.wire_bytes else ""
         note = "" if self.wire_bytes else " Bytes on the wire are not measurable here."
         return (
-            f"<table><caption>{self.world_size} ranks, {self.backend}, {self.seconds:.3f} s.{note}</caption>"
+            f"<table><caption>{self.world_size} ranks, {self._over}, {self.seconds:.3f} s.{note}</caption>"
             f"<tr><th>rank</th><th>value</th><th>sent, ring's rule (B)</th>{measured}</tr>{rows}</table>"
             f"{self._link_table()}"
         )

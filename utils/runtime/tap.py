@@ -3,12 +3,11 @@
 Everything in torch that communicates passes here: `torch.distributed` calls, DDP's reducer in C++, FSDP, DTensor,
 functional collectives. The kernel sits at the BackendSelect key, which comes before every device's own kernel; it notes
 the call and passes it on, and `init_process_group("gloo")` stays as it is. Who waits for what the calls return is noted
-in `utils.runtime.works`.
+in `utils.runtime.works`. On a cluster of emulated links it also says when an operation is over: see `pacer`.
 """
 
 from __future__ import annotations
 
-import collections
 import queue
 import sys
 import threading
@@ -20,8 +19,11 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import ProcessGroup, Work
 
+from utils.runtime.pacer import Pacer
+from utils.runtime.pacer_booking import Part
 from utils.runtime.places import learner_frame
 from utils.runtime.recorder import Group, OpenOp, Recorder
+from utils.runtime.stand_in import THREADS, StandIn
 from utils.runtime.storages import note_communicated
 from utils.runtime.works import WORKS
 
@@ -52,7 +54,6 @@ NOT_TAPPED = {
     "check_for_nan": "communicates nothing",
 }
 
-THREADS = "tap"  # the names of the tap's own threads begin with it
 _AFTER = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 
 
@@ -63,53 +64,16 @@ def tensor_bytes(tensors: Any) -> int:
     return sum(tensor_bytes(t) for t in tensors)
 
 
-class FollowedWork(Work):
-    """Stands in for a backend's Work that has no future: gloo's send, receive and reduce-scatter.
-
-    Such a Work completes only in `wait()`, and two may not wait for it. A thread of the tap waits; everybody else waits
-    for the tap. It keeps no tensor alive. Like the original it offers no future.
-    """
-
-    def __init__(self, op: OpenOp) -> None:
-        super().__init__()
-        self._op, self._done = op, threading.Event()
-
-    def finish(self) -> None:
-        self._done.set()
-
-    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        seconds = timeout.total_seconds()
-        self._op.has_time_limit = seconds > 0
-        if not self._done.wait(seconds if seconds > 0 else None):
-            raise RuntimeError(f"{self._op.kind} did not complete within {seconds} s")
-        if self._op.error:
-            raise RuntimeError(self._op.error)
-        WORKS.end(self._op)
-        return True
-
-    def is_completed(self) -> bool:
-        if self._done.is_set():
-            WORKS.end(self._op)
-        return self._done.is_set()
-
-    def is_success(self) -> bool:
-        return self._done.is_set() and not self._op.error
-
-    def exception(self) -> Exception | None:
-        return RuntimeError(self._op.error) if self._op.error else None
-
-
 class Tap:
-    """Installs the kernels for one rank and tells its recorder."""
+    """Installs the kernels for one rank and tells its recorder. `pacer`: holds completions back, where there is one."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, recorder: Recorder, pacer: Pacer | None = None) -> None:
+        self._recorder, self._pacer = recorder, pacer
         # Groups stay alive to the end of the rank: their sockets' counters with them, and a group that dies while a
         # DDP module is freed can hang the rank.
         self._groups: list[tuple[ProcessGroup, Group, bool]] = []
         self._waiters: dict[str, queue.SimpleQueue] = {}
-        # C++ keeps no reference to the Python object; torch's Python side does as soon as the call has returned.
-        self._works: collections.deque[FollowedWork] = collections.deque(maxlen=256)
+        self._stand_ins: list[StandIn] = []  # those that nobody else keeps
         self._library = torch.library.Library("c10d", "IMPL")
         for name, kind in KIND_OF.items():
             if hasattr(torch.ops.c10d, name):
@@ -139,6 +103,7 @@ class Tap:
             if timed:
                 self._recorder.guessing = True
             note_communicated(args[:2])
+            part = self._pacer.join(record, group) if self._pacer else None
             try:
                 out = op.redispatch(keys & _AFTER, *args)
             except BaseException as error:
@@ -147,7 +112,7 @@ class Tap:
             only_reads = kind == "broadcast" and args[peer_at] == group.me
             WORKS.issued(record, () if only_reads else args[0])
             work = Work.unbox(out[-1] if returns_tensors else out)
-            stand_in = self._follow(record, work, args[0])
+            stand_in = self._follow(record, work, args[0], part)
             if stand_in is None:
                 return out
             return (*out[:-1], stand_in.boxed()) if returns_tensors else stand_in.boxed()
@@ -178,16 +143,19 @@ class Tap:
         self._groups.append((handle, group, timed or again > 0))
         return group, timed
 
-    def _follow(self, record: OpenOp, work: Work, first: Any) -> FollowedWork | None:
+    def _follow(self, record: OpenOp, work: Work, first: Any, part: Part | None) -> StandIn | None:
         """See to it that `record` is completed when `work` is. Returns the Work to hand out instead, if any."""
         try:
             future = work.get_future()
         except RuntimeError:  # "Work::getFuture not implemented."
-            stand_in = FollowedWork(record)
-            self._works.append(stand_in)
-            self._wait_in_thread(record, work, stand_in)
+            stand_in = self._stand_in(record)
+            self._wait_in_thread(record, work, stand_in, part)
             return stand_in
         on_gpu = _on_gpu(first)
+        if part is not None:
+            stand_in = self._stand_in(record, offers_future=True, inner=work if on_gpu else None)
+            future.add_done_callback(lambda finished: self._end(record, stand_in, part, *_outcome(finished.value)))
+            return stand_in
 
         def done(finished: torch.futures.Future) -> None:
             if on_gpu:  # done means enqueued; an event on the callback's stream tells when the data has arrived
@@ -195,19 +163,36 @@ class Tap:
                 event.record()
                 record.is_completed = event.query
             else:
-                record.complete(_error_of(finished.value))
+                record.complete(_outcome(finished.value)[0])
 
         future.add_done_callback(done)
         return None
 
-    def _wait_in_thread(self, record: OpenOp, work: Work, stand_in: FollowedWork) -> None:
+    def _stand_in(self, record: OpenOp, offers_future: bool = False, inner: Work | None = None) -> StandIn:
+        self._stand_ins = [each for each in self._stand_ins if each.needed]
+        self._stand_ins.append(StandIn(record, offers_future, inner))
+        return self._stand_ins[-1]
+
+    def _end(self, record: OpenOp, stand_in: StandIn, part: Part | None, error: str, value: Any) -> None:
+        """The backend is done: so is the operation, or its link tells when."""
+
+        def finish(at: float | None = None) -> None:
+            record.complete(error, at)
+            stand_in.finish(value)
+
+        if part is None or error:
+            finish()
+        else:
+            self._pacer.hold(part, finish)
+
+    def _wait_in_thread(self, record: OpenOp, work: Work, stand_in: StandIn, part: Part | None) -> None:
         # gloo's reduce-scatter writes its output inside `wait`, so that it must run in the mode of its issue.
         inference, gradients = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
 
         def wait() -> None:
             with torch.inference_mode() if inference else torch.set_grad_enabled(gradients):
-                record.complete(_error_of(work.wait))
-            stand_in.finish()
+                error, _ = _outcome(work.wait)
+            self._end(record, stand_in, part, error, None)
 
         # A thread for each channel, so that a receive that never comes blocks nothing else.
         name = f"{THREADS} {record.kind} {record.channel}"
@@ -230,12 +215,12 @@ def _run_all(tasks: queue.SimpleQueue) -> None:
         tasks.get()()
 
 
-def _error_of(call: Callable[[], Any]) -> str:
+def _outcome(call: Callable[[], Any]) -> tuple[str, Any]:
+    """(error, value) of a call: the error's text, or "" and what it returned."""
     try:
-        call()
+        return "", call()
     except Exception as error:
-        return str(error) or type(error).__name__
-    return ""
+        return str(error) or type(error).__name__, None
 
 
 def _on_gpu(tensors: Any) -> bool:

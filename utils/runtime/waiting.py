@@ -9,11 +9,11 @@ from types import FrameType
 from torch.autograd import graph
 from torch.distributed import distributed_c10d
 
-from utils.runtime import tap, works
+from utils.runtime import stand_in, tap, works
 from utils.runtime.errors import Frame
 from utils.runtime.places import is_learner_file
 
-_COMMUNICATING = (distributed_c10d.__file__, tap.__file__)
+_COMMUNICATING = (distributed_c10d.__file__, tap.__file__, stand_in.__file__)
 _WAITS_WITHOUT_LIMIT = re.compile(r"\.wait\(\s*\)")
 
 

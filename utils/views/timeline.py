@@ -19,17 +19,19 @@ _LEFT, _TOP, _LANE, _GAP = 78, 62, 20, 10
 _SPAN = WIDTH - _LEFT - 16  # pixels for the whole time
 
 
-def timeline_picture(ops_by_rank: Sequence[Sequence[Any]], title: str = "") -> Picture:
+def timeline_picture(ops_by_rank: Sequence[Sequence[Any]], title: str = "", emulated: str = "") -> Picture:
     """The operations of a run as bars from issue to completion.
 
     ops_by_rank: by rank, in the order of their issue, records with `kind`, `bytes`, `issued_at` and `completed_at`
         (seconds since the run began; None for what never completed, drawn hollow to the end).
-    The text alternative tells what was issued, not when: it is the same on every run.
+    emulated: what of the times the recorder has made, such as "emulated link": it goes into the picture's title.
+    The text alternative tells what was issued, not when: it is the same on every run and every kind of link.
     """
     lanes = [_lanes(ops) for ops in ops_by_rank]
     heights = [max(1, len({lane for lane, _ in rank})) * _LANE + _GAP for rank in lanes]
     board = Board(_TOP + sum(heights) + 34, WIDTH)
-    board.show(_scene(lanes, heights, title or "Operations by rank"))
+    heading = title or "Operations by rank"
+    board.show(_scene(lanes, heights, f"{heading}, {emulated}" if emulated else heading))
     return Picture(board.figure, _words(ops_by_rank, title))
 
 
