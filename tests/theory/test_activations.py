@@ -2,6 +2,7 @@
 
 import csv
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -158,12 +159,29 @@ def test_less_is_kept_the_more_is_recomputed_and_it_grows_with_the_batch(model, 
 
 @given(model=sizes, sequence=st.integers(1, 10_000), t=st.sampled_from([2, 4, 8]), **how)
 def test_tensor_parallelism_divides_at_most(model, sequence, t, **more):
+    model = replace(model, kv_heads=model.heads)
     alone, split, everything = (
         activation_bytes(model, sequence, tensor_parallel=n, sequence_parallel=s, **more).per_layer
         for n, s in ((1, False), (t, False), (t, True))
     )
     assert everything == pytest.approx(alone / t, rel=1e-12)
     assert everything < split < alone
+
+
+def test_with_sequence_parallelism_full_recomputation_divides_the_layers_input_too():
+    """Korthikanti et al., section 4.2: 2 s b h / t."""
+    model, tokens = PRESETS["GPT-3-175B"], 2048
+    alone, split = (
+        activation_bytes(model, tokens, 1, "full", flash_attention=False, tensor_parallel=t, sequence_parallel=True)
+        for t in (1, 8)
+    )
+    assert (alone.per_layer, split.per_layer) == (2 * tokens * 12288, 2 * tokens * 12288 / 8)
+    assert split.per_layer + split.recomputed == pytest.approx((alone.per_layer + alone.recomputed) / 8)
+
+
+def test_heads_of_keys_are_shared_out_too():
+    with pytest.raises(ValueError, match=r"tensor_parallel is 16; .* that divides the heads of keys = 8"):
+        activation_bytes(PRESETS["Llama-3-8B"], 2048, tensor_parallel=16)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +195,9 @@ def test_tensor_parallelism_divides_at_most(model, sequence, t, **more):
         ({"recomputation": None}, "recomputation is None, .* choose one of none, selective, full"),
         ({"flash_attention": 1}, "flash_attention is 1; it is yes or no"),
         ({"implementation": "jax"}, "implementation is 'jax', "),
-        ({"element_bytes": 3}, "element_bytes is 3; give one of 2, 4"),
+        ({"element_bytes": 3}, "element_bytes is 3; give 2 or 4"),
         ({"logit_bytes": math.nan}, "logit_bytes is nan; give one of 0, 2, 4"),
-        ({"tensor_parallel": 3}, "tensor_parallel is 3, but 32 heads are to be shared out: give a divisor"),
+        ({"tensor_parallel": 3}, "tensor_parallel is 3; .* that divides the heads = 32"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(change, words):

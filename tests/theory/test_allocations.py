@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from utils.theory.allocations import (
-    ddp_bucket_bytes,
     deepspeed_reduce_buckets,
     flat_shard,
     fsdp2_shard,
@@ -45,6 +44,7 @@ def predicted(row):
         int(row["micro_batch"]),
         row["recomputation"],
         element_bytes=int(row["element_bytes"]),
+        optimizer_step="for-loop",  # as in those runs
     )
 
 
@@ -96,21 +96,34 @@ def test_llama_2_70b_on_64_ranks():
 
 
 ODD = (260, 4, 4, 2, 65, 701, 1003)  # rows, heads and widths that 6 ranks do not divide
+WIDE = (256, 3, 8, 4, 192, 300, 450)  # attention far wider than the MLP
+ROWS = (256, 4, 4, 2, 64, 768, 20000)  # a vocabulary that outweighs the blocks
+# Ranks, sizes, tokens, sequences, Llama's blocks or GPT's, recomputed, tied.
 CASES = [
-    (ODD, 96, 2, True, False),
-    (ODD, 96, 2, True, True),
-    ((320, 3, 4, 1, 80, 1280, 517), 33, 3, True, True),
-    (ODD, 96, 2, False, False),
-    (ODD, 40, 1, False, True),
+    (6, ODD, 96, 2, True, False, False),
+    (6, ODD, 96, 2, True, True, False),
+    (6, (320, 3, 4, 1, 80, 1280, 517), 33, 3, True, True, False),
+    (6, ODD, 96, 2, False, False, False),
+    (6, ODD, 40, 1, False, True, False),
+    (2, WIDE, 350, 2, True, False, False),
+    (8, WIDE, 350, 2, False, True, False),
+    (3, WIDE, 350, 2, False, False, False),
+    (2, ROWS, 64, 1, True, False, False),
+    (3, ROWS, 64, 1, True, True, True),
+    (8, ROWS, 64, 1, True, False, True),
+    (2, (256, 5, 8, 1, 32, 256, 150), 512, 2, True, False, False),
+    (8, (512, 1, 8, 8, 64, 2048, 1000), 384, 2, True, False, False),
+    (1, (512, 1, 8, 8, 64, 2048, 1000), 384, 2, True, False, False),
+    (1, ROWS, 64, 1, True, False, False),
+    (2, (512, 5, 8, 1, 64, 512, 300), 128, 2, True, True, False),
 ]
 
 
 @pytest.fixture(scope="module")
 def traced():
-    """Bytes at the peak by PyTorch's tracker, run now on 6 ranks, for each of CASES."""
+    """Bytes at the peak by PyTorch's tracker, run now, for each of CASES."""
     script = Path(__file__).with_name("traced_fsdp.py")
-    command = [sys.executable, str(script), json.dumps([6, CASES])]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, str(script), json.dumps(CASES)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -119,19 +132,36 @@ def traced():
 def test_fsdp2_is_traced_as_predicted(traced, case):
     """Llama to the byte. LayerNorm keeps its statistics in fp32 on GPUs, and so here, but in 16 bits on the CPU; and
     a norm's gradient may not be there yet."""
-    (sizes, sequence, micro_batch, gated, recompute), seen = CASES[case], traced[case]
-    model = Architecture(*sizes, gated_mlp=gated, norm="rms" if gated else "layer without bias")
-    breakdown = training_memory(model, 6, "fsdp", sequence, micro_batch, "full" if recompute else "none")
+    (ranks, sizes, sequence, micro_batch, gated, recompute, tied), seen = CASES[case], traced[case]
+    norm = "rms" if gated else "layer without bias"
+    model = Architecture(*sizes, gated_mlp=gated, norm=norm, tied_embeddings=tied)
+    recomputation = "full" if recompute else "none"
+    breakdown = training_memory(model, ranks, "fsdp", sequence, micro_batch, recomputation, optimizer_step="for-loop")
     parts, tokens = breakdown.parts, sequence * micro_batch
     assert parts["weights"] == seen["SHARDED_PARAM"]
     assert parts["gathered"] == seen["UNSHARDED_PARAM"]
-    assert parts["gradients"] == seen["SHARDED_GRAD"]
-    assert parts["optimizer"] == seen["OPT"]
-    assert parts["buffers"] == seen["ALL_GATHER"] + seen["REDUCE_SCATTER"]
-    # The tracker counts the token ids once, as they are the labels too; the breakdown counts both.
+    assert parts["optimizer"] + parts["temporaries"] == seen["OPT"]
+    if "root reduced" not in breakdown.peak_moment.name and ranks > 1:  # else the tracker names some of them otherwise
+        assert parts["gradients"] == seen["SHARDED_GRAD"]
+        assert parts["buffers"] == seen["ALL_GATHER"] + seen["REDUCE_SCATTER"]
+    # The tracker counts the token ids once, as they are the labels too; the breakdown counts both. And the loss is not
+    # there yet in the forward pass.
     more = breakdown.total - 8 * tokens - seen["Total"]
-    slack = 0 if gated else 4 * tokens * (2 * model.layers + 1) + 2 * model.hidden
+    slack = 4 if breakdown.peak_moment.name.startswith("forward") else 0
+    slack += 0 if gated else 4 * tokens * (2 * model.layers + 1) + 2 * model.hidden
     assert 0 <= more <= slack, breakdown.peak_moment
+
+
+def test_the_moments_of_largest_memory_are_many():
+    """So that the cases above try each of them."""
+    peaks = set()
+    for ranks, sizes, sequence, micro_batch, gated, recompute, tied in CASES:
+        model = Architecture(*sizes, gated_mlp=gated, norm="rms" if gated else "layer", tied_embeddings=tied)
+        recomputation = "full" if recompute else "none"
+        found = training_memory(model, ranks, "fsdp", sequence, micro_batch, recomputation, optimizer_step="fused")
+        peaks.add(found.peak_moment.name)
+    kinds = {name.split(", ")[-1] for name in peaks}
+    assert {"last norm", "attention", "MLP", "norm", "end", "embedding", "root reduced", "last block"} <= kinds
 
 
 @given(rows=st.integers(1, 10**6), columns=st.integers(1, 10**4), ranks=st.integers(1, 2048))
@@ -180,8 +210,6 @@ def test_buffers_of_one_block_of_llama_2_7b():
 
 
 def test_buckets():
-    assert ddp_bucket_bytes(10**9, 4) == 4 * 10**9
-    assert ddp_bucket_bytes(10**9, 4, gradient_as_bucket_view=True) == 0
     assert deepspeed_reduce_buckets() == 10**9
     assert deepspeed_reduce_buckets(overlap_comm=True) == 2 * 10**9
     assert deepspeed_reduce_buckets(4, 1000) == 4000
@@ -196,8 +224,11 @@ def test_buckets():
         (lambda: gathered_share(2, 0), "units is 0"),
         (lambda: gathered_share(2, 4, -1), "prefetched is -1; .* at least 0"),
         (lambda: unit_buffers(LLAMA_70B.layer_tensors, 8, 0), "gathered_bytes is 0"),
-        (lambda: ddp_bucket_bytes("7B", 2), "parameters is '7B'"),
-        (lambda: ddp_bucket_bytes(7e9, 2, None), "gradient_as_bucket_view is None"),
+        (lambda: padded_shard(5, 4), "shape is 5; give a tensor's sizes"),
+        (lambda: padded_shard((10, 3), 10**12), "ranks is 1000000000000; .* at most 1,000,000"),
+        (lambda: fsdp2_shard(None, 4), "tensors is None; give a list of Tensor"),
+        (lambda: unit_buffers(LLAMA_70B.layer_tensors, None), "ranks is None"),
+        (lambda: step_counters("abc"), "tensors is 'abc'; give a list of Tensor"),
         (lambda: deepspeed_reduce_buckets(float("nan")), "gradient_bytes is nan"),
         (lambda: deepspeed_reduce_buckets(2, 1.5), "bucket_elements is 1.5"),
     ],

@@ -104,7 +104,8 @@ def test_the_buckets_of_ddp_are_one_more_copy_in_the_precision_that_is_communica
         with_copy = model_states(1000, 8, "ddp", recipe=recipe, gradient_as_bucket_view=False)
         assert with_copy.buckets == 1000 * copy
         assert with_copy.total == model_states(1000, 8, "ddp", recipe=recipe).total + 1000 * copy
-    assert model_states(1000, 8, "zero2", gradient_as_bucket_view=False).buckets == 0
+    with pytest.raises(ValueError, match="view is False, but zero2 has none of DDP's buckets: leave it out"):
+        model_states(1000, 8, "zero2", gradient_as_bucket_view=False)
 
 
 def test_eighty_gigabytes():
@@ -181,7 +182,9 @@ def test_a_recipe_of_your_own():
 @pytest.mark.parametrize("field", ["weights", "gradients", "optimizer", "gradient_copy"])
 def test_a_recipe_refuses_what_is_no_number_of_bytes(field, bad):
     good = {"title": "t", "weights": 2, "gradients": 2, "master_weights": 4, "optimizer": 8}
-    with pytest.raises(ValueError, match=f"^a recipe's {field} is .*give a finite number of at least 0") as error:
+    with pytest.raises(
+        ValueError, match=rf"^a recipe's {field} is .*give a finite number of at (least 0|most 1e\+30)"
+    ) as error:
         Recipe(**{**good, "communicated_gradients": 2, "source": "here", field: bad})
     assert "\n" not in str(error.value)
 

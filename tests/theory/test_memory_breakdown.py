@@ -66,12 +66,13 @@ def test_at_rest_are_the_model_states(strategy):
     shard_size = 8 if strategy == "hsdp" else None
     recipe = "fsdp2" if strategy in ("fsdp", "hsdp") else "zero-paper"
     breakdown = training_memory(LLAMA_7B, 64, strategy, 2048, shard_size=shard_size)
-    counters = 4 * len(LLAMA_7B.tensors) if strategy in ("fsdp", "hsdp") else 0
+    counters = 0 if strategy.startswith("zero") else 4 * len(LLAMA_7B.tensors)
     assert breakdown.at_rest == model_states(LLAMA_7B.parameters, 64, strategy, shard_size, recipe).total + counters
 
 
 def test_ddp_without_views_holds_one_more_copy_of_the_gradients():
     view, copy = (training_memory(LLAMA_7B, 8, "ddp", 512, gradient_as_bucket_view=v) for v in (True, False))
+    assert copy.peak_moment.name == view.peak_moment.name == "optimizer step"
     assert copy.total - view.total == copy.parts["buffers"] == 2 * LLAMA_7B.parameters
 
 
@@ -150,7 +151,7 @@ def test_bad_input_is_refused_in_one_sentence(change, words):
         (lambda b: b.fits(80 * GB, 1), "reserve is 1; "),
         (lambda b: b.fits(80 * GB, -0.1), "reserve is -0.1; "),
         (lambda b: b.picture(float("nan")), "memory is nan"),
-        (lambda _: max_sequence(LLAMA_7B, 8, "fsdp", 1e300), "memory is 1e\\+300, which holds any batch"),
+        (lambda _: max_sequence(LLAMA_7B, 8, "fsdp", 1e29), "memory is 1e\\+29, which holds any batch"),
     ],
 )
 def test_a_bad_memory_is_refused_in_one_sentence(call, words):

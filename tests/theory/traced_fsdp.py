@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils.checkpoint import checkpoint
@@ -57,12 +57,14 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    def __init__(self, hidden, layers, heads, kv_heads, head_dim, ffn, vocabulary, gated, recompute):
+    def __init__(self, hidden, layers, heads, kv_heads, head_dim, ffn, vocabulary, gated, recompute, tied):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, hidden)
         sizes = (hidden, heads, kv_heads, head_dim, ffn, gated, recompute)
         self.blocks = nn.ModuleList(Block(*sizes) for _ in range(layers))
         self.norm, self.head = norm(hidden, gated), nn.Linear(hidden, vocabulary, bias=False)
+        if tied:
+            self.head.weight = self.embedding.weight
 
     def forward(self, tokens):
         x = self.embedding(tokens)
@@ -71,11 +73,11 @@ class Decoder(nn.Module):
         return self.head(self.norm(x))
 
 
-def peak(mesh, sizes, sequence, micro_batch, gated, recompute):
+def peak(mesh, sizes, sequence, micro_batch, gated, recompute, tied=False):
     """Bytes at the peak of the second step, by kind."""
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     with FakeTensorMode():
-        model = Decoder(*sizes, gated, recompute)
+        model = Decoder(*sizes, gated, recompute, tied)
         for block in model.blocks:
             fully_shard(block, mesh=mesh, mp_policy=policy)
         fully_shard(model, mesh=mesh, mp_policy=policy)
@@ -92,15 +94,18 @@ def peak(mesh, sizes, sequence, micro_batch, gated, recompute):
                 optimizer.zero_grad()
                 if step == 0:  # the optimizer's state is made in the first step
                     tracker.reset_mod_stats()
+                    # This leaves the peak so far. In the first step DTensor tries its operations on whole tensors.
+                    tracker._peak_mem.clear()
+                    tracker._peak_mem_snap.clear()
         (snapshot,) = tracker.get_tracker_snapshot("peak").values()
     return {str(kind).rpartition(".")[2]: size for kind, size in snapshot.items()}
 
 
 def main():
-    ranks, cases = json.loads(sys.argv[1])
-    dist.init_process_group("fake", rank=0, world_size=ranks, store=FakeStore())
-    mesh = init_device_mesh("cpu", (ranks,))
-    print(json.dumps([peak(mesh, *case) for case in cases]))
+    """A case: the ranks, then the arguments of `peak`. The process group is the largest's, a mesh the first of it."""
+    cases = json.loads(sys.argv[1])
+    dist.init_process_group("fake", rank=0, world_size=max(ranks for ranks, *_ in cases), store=FakeStore())
+    print(json.dumps([peak(DeviceMesh("cpu", list(range(ranks))), *case) for ranks, *case in cases]))
 
 
 if __name__ == "__main__":

@@ -97,3 +97,8 @@ def test_every_part_has_a_look():
 
 def test_the_picture_has_its_size():
     assert size(fit_picture(question()).image_bytes()) == (WIDTH, HEIGHT)
+
+
+def test_a_sequence_is_no_longer_than_the_learned_positions(calculator):
+    calculator.model, calculator.sequence = "GPT-2", 4096
+    assert calculator.result.question.sequence == 1024 and "1,024" in calculator.result.words

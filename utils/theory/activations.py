@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from utils.theory.architecture import Architecture
-from utils.theory.arguments import check_whole, check_yes_or_no, is_whole, unknown
+from utils.theory.architecture import Architecture, check_model
+from utils.theory.arguments import check_choice, check_divisor, check_one_of, check_whole, check_yes_or_no
 from utils.theory.kept import IMPLEMENTATIONS, Kept
-from utils.theory.units import shown
 
 MLP_TERMS = ("MLP input", "inside the MLP", "MLP dropout mask")
 RECOMPUTATIONS: tuple[str, ...] = ("none", "selective", "full")
@@ -77,31 +76,33 @@ def activation_bytes(
 
     Args:
         model: its architecture.
-        sequence: tokens in one sequence, s. micro_batch: sequences at once on one GPU, b.
+        sequence: tokens in one sequence, s; no more than there are learned positions. micro_batch: sequences at once on
+            one GPU, b.
         recomputation: "none"; "selective", the attention's s² terms are recomputed; "full", each layer keeps its input.
         flash_attention: keep no s² terms.
         implementation: a name in `IMPLEMENTATIONS`. "paper" counts what must be kept; "torch" and "transformers" what
             those keep when no compiler fuses their operations.
         element_bytes: of an activation, 2 or 4. logit_bytes: of a logit in the loss, 2 or 4; 0 leaves them out.
-        tensor_parallel: t, a divisor of the heads. sequence_parallel: divide also what tensor parallelism does not.
+        tensor_parallel: t, a divisor of the heads, of those of keys too. sequence_parallel: divide also what tensor
+            parallelism does not.
 
     Raises ValueError, in one sentence, naming the value, what is allowed and what to do.
     """
-    _check_model(model)
+    check_model(model)
     check_whole("sequence", sequence, "a number of tokens")
     check_whole("micro_batch", micro_batch, "a number of sequences")
-    _check_choice("recomputation", recomputation, RECOMPUTATIONS)
-    _check_choice("implementation", implementation, tuple(IMPLEMENTATIONS))
+    if model.learned_positions and sequence > model.learned_positions:
+        raise ValueError(
+            f"sequence is {sequence}, but the model has learned {model.learned_positions:,} positions: give no more"
+        )
+    check_choice("recomputation", recomputation, RECOMPUTATIONS)
+    check_choice("implementation", implementation, IMPLEMENTATIONS)
     check_yes_or_no("flash_attention", flash_attention)
     check_yes_or_no("sequence_parallel", sequence_parallel)
-    for name, value, allowed in (("element_bytes", element_bytes, (2, 4)), ("logit_bytes", logit_bytes, (0, 2, 4))):
-        if not is_whole(value) or value not in allowed:
-            raise ValueError(f"{name} is {shown(value)}; give one of {', '.join(map(str, allowed))}")
-    check_whole("tensor_parallel", tensor_parallel, "a number of GPUs")
-    if model.heads % tensor_parallel:
-        raise ValueError(
-            f"tensor_parallel is {tensor_parallel}, but {model.heads} heads are to be shared out: give a divisor"
-        )
+    check_one_of("element_bytes", element_bytes, (2, 4))
+    check_one_of("logit_bytes", logit_bytes, (0, 2, 4))
+    for heads, of in ((model.heads, "the heads"), (model.kv_heads, "the heads of keys")):
+        check_divisor("tensor_parallel", tensor_parallel, heads, of, "the heads are shared out among as many GPUs")
     t, kept = int(tensor_parallel), IMPLEMENTATIONS[implementation]
     tokens, sequence, size = int(sequence) * int(micro_batch), int(sequence), int(element_bytes)
     whole = [
@@ -111,13 +112,14 @@ def activation_bytes(
     split = [(term.name, term.bytes / t if term.split or sequence_parallel else term.bytes) for term in whole]
     full = recomputation == "full"
     layer_input = tokens * model.hidden * size
+    held_input = layer_input / t if sequence_parallel else layer_input
     brought_back = sum(b for _, b in split)
     if model.norms_per_layer and kept.keeps_norm_input(model.norm == "rms", size):
-        brought_back -= layer_input / t if sequence_parallel else layer_input
+        brought_back -= held_input
     logits = tokens * model.vocabulary * int(logit_bytes)
     head = sum(term.bytes for term in _norm(model, "last norm", tokens, model.hidden, kept, size)) + layer_input
     return Activations(
-        terms=(("layer input", layer_input),) if full else tuple((name, b) for name, b in split if b),
+        terms=(("layer input", held_input),) if full else tuple((name, b) for name, b in split if b),
         layers=model.layers,
         recomputed=brought_back if full else 0,
         head=head / t if sequence_parallel else head,
@@ -183,13 +185,3 @@ def _norm(
     copies = 4 * kept.rms_fp32 + size * kept.rms_copies if rms else size * kept.layer_norm_copies
     statistics = (4 if rms else 8) * groups * tokens if kept.statistics else 0
     return [Term(name, copies * tokens * width + statistics, split=False)]
-
-
-def _check_model(model: object) -> None:
-    if not isinstance(model, Architecture):
-        raise ValueError(f'model is {shown(model)}; give an Architecture, such as PRESETS["Llama-2-7B"]')
-
-
-def _check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(unknown(name, value, known))

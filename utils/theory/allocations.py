@@ -2,8 +2,7 @@
 
 Sources. FSDP: Zhao et al., "PyTorch FSDP", arXiv:2304.11277, section 3.2.1 (a gathered unit lies beside the shards) and
 PyTorch 2.13, torch/distributed/fsdp/_fully_shard; the rules of the buffers were read off runs of its FSDPMemTracker
-under fake tensors. DDP: PyTorch documentation of DistributedDataParallel. DeepSpeed: deepspeed/runtime/zero/config.py
-and stage_1_and_2.py.
+under fake tensors. DeepSpeed: deepspeed/runtime/zero/config.py and stage_1_and_2.py. DDP's buckets are in `memory`.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from utils.theory.architecture import Tensor
-from utils.theory.arguments import check_amount, check_whole, check_yes_or_no
-from utils.theory.units import plain
+from utils.theory.arguments import check_all, check_amount, check_ranks, check_whole, check_yes_or_no
+from utils.theory.units import plain, shown
 
 #: Elements of DeepSpeed's reduce bucket if nothing is configured (reduce_bucket_size).
 DEEPSPEED_BUCKET_ELEMENTS = 500_000_000
 #: Adam in PyTorch keeps one fp32 step counter for each parameter tensor, on every rank that holds a part of it.
 STEP_COUNTER_BYTES = 4
+_WIDEST_ELEMENT = 64  # bytes
 
 
 def padded_shard(shape: tuple[int, ...], ranks: int) -> int:
@@ -28,7 +28,9 @@ def padded_shard(shape: tuple[int, ...], ranks: int) -> int:
     Every shard is padded to ceil(rows / ranks) rows for communication: 10 rows on 4 ranks take 4 * 3 = 12. A tensor
     with fewer rows than ranks leaves some of them nothing but padding. A scalar counts as one row.
     """
-    check_whole("ranks", ranks, "a number of GPUs")
+    check_ranks("ranks", ranks, "a number of GPUs")
+    if not isinstance(shape, tuple | list):
+        raise ValueError(f"shape is {shown(shape)}; give a tensor's sizes, such as (4096, 11008)")
     for size in shape:
         check_whole("a side of shape", size, "a number of elements")
     rows, rest = (int(shape[0]), math.prod(map(int, shape[1:]))) if shape else (1, 1)
@@ -37,7 +39,7 @@ def padded_shard(shape: tuple[int, ...], ranks: int) -> int:
 
 def fsdp2_shard(tensors: Iterable[Tensor], ranks: int) -> int:
     """Elements that the rank with most holds of these tensors under FSDP2: each tensor is cut, and padded, alone."""
-    return sum(padded_shard(tensor.shape, ranks) for tensor in tensors)
+    return sum(padded_shard(tensor.shape, ranks) for tensor in _checked(tensors))
 
 
 def flat_shard(elements: int, ranks: int, multiple: int = 1) -> int:
@@ -57,7 +59,7 @@ def gathered_share(ranks: int, units: int, prefetched: int = 0) -> float:
     the default settings when nothing overlaps, 1 in its backward pass, which prefetches by default. At most L units can
     be gathered. Storages measured with 4 units: 0.75 (N = 2) and 0.50 (N = 4) forward, 1.00 and 0.75 backward.
     """
-    check_whole("ranks", ranks, "a number of GPUs")
+    check_ranks("ranks", ranks, "a number of GPUs")
     check_whole("units", units, "a number of equal units")
     check_whole("prefetched", prefetched, "a number of units", least=0)
     return 1 / int(ranks) + min(1 + int(prefetched), int(units)) / int(units)
@@ -74,31 +76,27 @@ class UnitBuffers:
 
     gathered: int
     all_gather: int
-    reduce_scatter: int
+    reduce_scatter: float
 
 
-def unit_buffers(tensors: Iterable[Tensor], ranks: int, gathered_bytes: int = 2, reduced_bytes: int = 4) -> UnitBuffers:
+def unit_buffers(
+    tensors: Iterable[Tensor], ranks: int, gathered_bytes: int = 2, reduced_bytes: float = 4
+) -> UnitBuffers:
     """The buffers of a unit of these tensors. gathered_bytes, reduced_bytes: per element, of weights and gradients."""
-    check_whole("gathered_bytes", gathered_bytes, "bytes per element")
-    check_whole("reduced_bytes", reduced_bytes, "bytes per element")
+    check_ranks("ranks", ranks, "a number of GPUs")
+    check_whole("gathered_bytes", gathered_bytes, "bytes per element", most=_WIDEST_ELEMENT)
+    check_amount("reduced_bytes", reduced_bytes, "bytes per element", "such as 4", least=0)
     padded = int(ranks) * fsdp2_shard(tensors, ranks)
-    return UnitBuffers(int(gathered_bytes) * padded, int(gathered_bytes) * padded, int(reduced_bytes) * padded)
+    return UnitBuffers(int(gathered_bytes) * padded, int(gathered_bytes) * padded, plain(reduced_bytes) * padded)
 
 
 def step_counters(tensors: Iterable[Tensor]) -> int:
     """Bytes of Adam's step counters: 4 for each tensor, however it is sharded."""
-    return STEP_COUNTER_BYTES * sum(1 for _ in tensors)
+    return STEP_COUNTER_BYTES * len(_checked(tensors))
 
 
-def ddp_bucket_bytes(parameters: float, communicated_bytes: float, gradient_as_bucket_view: bool = False) -> float:
-    """Bytes of DDP's buckets beside the gradients: one more copy, or none if the gradients are views into them.
-
-    The copy is there from the construction of DDP on; views save it from the second step on.
-    """
-    check_amount("parameters", parameters, "a number of parameters", "such as 7.5e9")
-    check_amount("communicated_bytes", communicated_bytes, "bytes per gradient", "such as 2", least=0)
-    check_yes_or_no("gradient_as_bucket_view", gradient_as_bucket_view)
-    return 0 if gradient_as_bucket_view else plain(parameters) * plain(communicated_bytes)
+def _checked(tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
+    return check_all("tensors", tensors, Tensor, 'such as PRESETS["Llama-2-7B"].layer_tensors')
 
 
 def deepspeed_reduce_buckets(

@@ -258,3 +258,9 @@ class Architecture:
 
 
 _IN_CAPTION = ("hidden", "layers", "heads", "kv_heads", "head_dim", "ffn", "vocabulary")
+
+
+def check_model(model: object, name: str = "model") -> None:
+    """Raise ValueError unless it is an `Architecture`."""
+    if not isinstance(model, Architecture):
+        raise ValueError(f'{name} is {shown(model)}; give an Architecture, such as PRESETS["Llama-2-7B"]')

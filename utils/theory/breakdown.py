@@ -1,21 +1,31 @@
 """The memory of one GPU in training, part by part: a breakdown that adds up, and what fits.
 
-Not in it: the allocator's fragmentation and rounding, the CUDA context, workspaces of cuBLAS and NCCL, temporaries of
-the optimizer's step. They come on top; a reserve of a tenth is a usual guess.
+Not in it: the allocator's fragmentation and rounding, the CUDA context, workspaces of cuBLAS and NCCL. They come on
+top; a reserve of a tenth is a usual guess.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from utils.theory.activations import activation_bytes
-from utils.theory.allocations import DEEPSPEED_BUCKET_ELEMENTS, STEP_COUNTER_BYTES, fsdp2_shard
+from utils.theory.allocations import DEEPSPEED_BUCKET_ELEMENTS
 from utils.theory.architecture import Architecture
-from utils.theory.arguments import check_amount, check_whole, check_yes_or_no, is_whole
+from utils.theory.arguments import (
+    check_amount,
+    check_choice,
+    check_one_of,
+    check_share,
+    check_whole,
+    check_yes_or_no,
+)
 from utils.theory.kept import IMPLEMENTATIONS
-from utils.theory.memory import ModelStates, model_states, named_recipe, sharing_ranks
-from utils.theory.moments import Moment, Step, moments_of_sharded_weights, moments_of_whole_weights
+from utils.theory.memory import GATHERING, model_states, named_recipe, sharing_ranks
+from utils.theory.moments import Moment, Step
+from utils.theory.moments_sharded import moments_of_sharded_weights
+from utils.theory.moments_whole import moments_of_whole_weights
+from utils.theory.optimizer_memory import OPTIMIZER_STEPS, all_step_counters, padded_states, temporaries
 from utils.theory.recipes import Recipe
 from utils.theory.units import GB, plain, shown
 
@@ -26,12 +36,13 @@ PART_NAMES: dict[str, str] = {
     "gradients": "gradients",
     "master_weights": "master weights",
     "optimizer": "moments",
+    "temporaries": "optimizer's temporaries",
     "activations": "activations",
     "logits": "logits",
     "working": "working memory",
     "buffers": "communication buffers",
 }
-_GATHERING = ("zero3", "fsdp", "hsdp")
+_FSDP = ("fsdp", "hsdp")
 _LONGEST = 2**50
 
 
@@ -67,17 +78,18 @@ class Breakdown:
 
     @property
     def at_rest(self) -> float:
-        """Model states with all gradients, at the optimizer's step: what lives whatever the batch."""
+        """Model states with all gradients, at the optimizer's step but without what the step itself needs."""
         last = self.moments[-1]
-        return last.total - last.activations
+        return last.total - last.activations - last.temporaries
 
     def fits(self, memory: float, reserve: float = 0.0) -> bool:
         """Whether the peak fits `memory` bytes of a GPU, of which the share `reserve`, 0 to below 1, is kept free."""
         check_amount("memory", memory, "a GPU's memory in bytes", "such as 80 * GB")
-        check_amount("reserve", reserve, "a share of the memory", "such as 0.1", least=0)
-        if reserve >= 1:
-            raise ValueError(f"reserve is {reserve!r}; it is a share of the memory: give a number from 0 to below 1")
+        check_share("reserve", reserve)
         return self.total <= (1 - reserve) * plain(memory)
+
+    def __repr__(self) -> str:
+        return f"Breakdown({self.title}: {self.total / GB:,.3f} GB, {self.peak_moment.name})"
 
     def __str__(self) -> str:
         rows = [(PART_NAMES[part], size) for part, size in self.parts.items() if size]
@@ -113,54 +125,67 @@ def training_memory(
     recipe: str | Recipe | None = None,
     flash_attention: bool = True,
     implementation: str = "torch",
-    element_bytes: int = 2,
+    element_bytes: int | None = None,
     logit_bytes: int = 4,
-    reduced_bytes: int = 4,
+    reduced_bytes: int | None = None,
     prefetch: bool = True,
     gradient_as_bucket_view: bool = True,
-    bucket_elements: int = DEEPSPEED_BUCKET_ELEMENTS,
+    bucket_elements: int | None = None,
+    optimizer_step: str | None = None,
 ) -> Breakdown:
     """The memory of one GPU in a training step, with each layer wrapped as one unit where weights are sharded.
 
     Args:
-        model, sequence, micro_batch, recomputation, flash_attention, implementation, element_bytes, logit_bytes: as for
-            `activations.activation_bytes`. element_bytes is also the size of a gathered weight.
+        model, sequence, micro_batch, recomputation, flash_attention, implementation, logit_bytes: as for
+            `activations.activation_bytes`.
+        element_bytes: of an activation and of a gathered weight, 2 or 4; left out, what the recipe computes with: 4 in
+            "fp32", "sgd" and "sgd-momentum", 2 in the others.
         world_size, strategy, shard_size, gradient_as_bucket_view: as for `memory.model_states`.
         recipe: as there; left out, "fsdp2" for fsdp and hsdp, "zero-paper" for the others.
-        reduced_bytes: of a gradient while it is reduced, under sharded weights.
-        prefetch: whether the next unit is gathered while one computes its backward pass, as FSDP2 does by default.
-        bucket_elements: DeepSpeed's reduce_bucket_size, for zero1 and zero2.
+        reduced_bytes: zero3, fsdp, hsdp: of a gradient while it is reduced, 2 or 4; left out, as the recipe
+            communicates them.
+        prefetch: zero3, fsdp, hsdp: whether the next unit is gathered while one computes its backward pass, as FSDP2
+            does by default.
+        bucket_elements: zero1, zero2: DeepSpeed's reduce_bucket_size, `DEEPSPEED_BUCKET_ELEMENTS` if left out.
+        optimizer_step: what Adam's step allocates for a while, one of `OPTIMIZER_STEPS`. "foreach": the square roots of
+            all second moments, 4 bytes for each parameter that the GPU updates. "for-loop": of one tensor after the
+            other, two and that of the tensor before. "fused": nothing. Left out, "foreach" for ddp, fsdp and hsdp, as
+            in PyTorch on GPUs, and "fused" for zero1 to zero3, as in DeepSpeed. SGD and 8-bit Adam need nothing.
 
-    fsdp and hsdp: the rank with most, shards padded tensor by tensor, step counters included.
+    ddp, fsdp and hsdp: with Adam's step counters, which DeepSpeed keeps as plain numbers. fsdp and hsdp: the rank with
+    most, shards padded tensor by tensor.
     Raises ValueError, in one sentence, naming the value, what is allowed and what to do.
     """
+    ranks = sharing_ranks(world_size, strategy, shard_size)
+    used = named_recipe(("fsdp2" if strategy in _FSDP else "zero-paper") if recipe is None else recipe)
+    element_bytes = used.computed if element_bytes is None else element_bytes
     kept = activation_bytes(
         model, sequence, micro_batch, recomputation, flash_attention, implementation, element_bytes, logit_bytes
     )
-    ranks = sharing_ranks(world_size, strategy, shard_size)
-    check_yes_or_no("prefetch", prefetch)
-    check_whole("bucket_elements", bucket_elements, "a number of elements")
-    if not is_whole(reduced_bytes) or reduced_bytes not in (2, 4):
-        raise ValueError(f"reduced_bytes is {shown(reduced_bytes)}; give 2 or 4")
-    if recipe is None:
-        recipe = "fsdp2" if strategy in ("fsdp", "hsdp") else "zero-paper"
-    used = named_recipe(recipe)
+    _check_options(strategy, prefetch, reduced_bytes, bucket_elements)
+    if optimizer_step is None:
+        optimizer_step = "fused" if strategy.startswith("zero") else "foreach"
+    check_choice("optimizer_step", optimizer_step, OPTIMIZER_STEPS)
     states = model_states(model.parameters, world_size, strategy, shard_size, used, gradient_as_bucket_view)
-    if strategy in ("fsdp", "hsdp"):
-        states = _padded(model, ranks, used)
+    if strategy in _FSDP:
+        states = padded_states(model, ranks, used)
+    if not strategy.startswith("zero") and used.optimizer:
+        states = replace(states, optimizer=states.optimizer + all_step_counters(model))
     tokens = int(sequence) * int(micro_batch)
     step = Step(
-        model, IMPLEMENTATIONS[implementation], tokens, kept, states, used, int(element_bytes), int(reduced_bytes),
-        prefetch, _batch_bytes(tokens), int(bucket_elements),
+        model, IMPLEMENTATIONS[implementation], tokens, kept, states, used, int(element_bytes),
+        used.communicated_gradients if reduced_bytes is None else int(reduced_bytes), prefetch, _batch_bytes(tokens),
+        DEEPSPEED_BUCKET_ELEMENTS if bucket_elements is None else int(bucket_elements),
+        temporaries(model, strategy, ranks, used, optimizer_step),
     )  # fmt: skip
-    if strategy in _GATHERING:
+    if strategy in GATHERING:
         moments = moments_of_sharded_weights(step, ranks)
     else:
         moments = moments_of_whole_weights(step, strategy)
     recomputed = "" if recomputation == "none" else f", {recomputation} recomputation"
     title = (
-        f"{strategy} on {int(world_size):,} GPUs, {model.parameters:,} parameters, {int(micro_batch):,} x "
-        f"{int(sequence):,} tokens{recomputed}"
+        f"{strategy} on {int(world_size):,} GPU{'s' if world_size > 1 else ''}, {model.parameters:,} parameters, "
+        f"{int(micro_batch):,} x {int(sequence):,} tokens{recomputed}"
     )
     return Breakdown(title, moments)
 
@@ -196,17 +221,20 @@ def _largest(breakdown: Any, memory: float) -> int:
     return low
 
 
-def _padded(model: Architecture, ranks: int, recipe: Recipe) -> ModelStates:
-    """Model states of the rank with most, tensors cut and padded one by one, with Adam's step counters."""
-    elements = fsdp2_shard(model.root_tensors, ranks) + model.layers * fsdp2_shard(model.layer_tensors, ranks)
-    tensors = len(model.root_tensors) + model.layers * len(model.layer_tensors)
-    counters = STEP_COUNTER_BYTES * tensors if recipe.optimizer else 0
-    return ModelStates(
-        recipe.weights * elements,
-        recipe.gradients * elements,
-        recipe.master_weights * elements,
-        recipe.optimizer * elements + counters,
-    )
+def _check_options(strategy: str, prefetch: bool, reduced_bytes: int | None, bucket_elements: int | None) -> None:
+    """The options that only some strategies have."""
+    check_yes_or_no("prefetch", prefetch)
+    if reduced_bytes is not None:
+        check_one_of("reduced_bytes", reduced_bytes, (2, 4))
+    if bucket_elements is not None:
+        check_whole("bucket_elements", bucket_elements, "a number of elements")
+    for given, name, value, others, what in (
+        (not prefetch, "prefetch", prefetch, GATHERING, "gathers no weights"),
+        (reduced_bytes is not None, "reduced_bytes", reduced_bytes, GATHERING, "has no such buffer"),
+        (bucket_elements is not None, "bucket_elements", bucket_elements, ("zero1", "zero2"), "has no such buckets"),
+    ):
+        if given and strategy not in others:
+            raise ValueError(f"{name} is {value}, but {strategy} {what}: leave it out, or choose {others[0]!r}")
 
 
 def _batch_bytes(tokens: int) -> int:

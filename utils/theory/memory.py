@@ -9,13 +9,13 @@ ones. Activations, temporary buffers and fragmentation come on top.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from numbers import Rational, Real
+from numbers import Rational
 
-from utils.theory.arguments import check_amount, check_whole, check_yes_or_no, is_whole, unknown
+from utils.theory.arguments import check_amount, check_choice, check_divisor, check_ranks, check_share, check_yes_or_no
 from utils.theory.recipes import PRECISION_RECIPES, Recipe
-from utils.theory.units import plain
+from utils.theory.units import GB, plain, shown
 
 #: By strategy, which states are shared out among the ranks; the others are whole on every rank.
 SHARDED: dict[str, tuple[str, ...]] = {
@@ -27,6 +27,8 @@ SHARDED: dict[str, tuple[str, ...]] = {
     "hsdp": ("weights", "gradients", "master_weights", "optimizer"),
 }
 STRATEGIES: tuple[str, ...] = tuple(SHARDED)
+#: The strategies that shard the weights, and gather them to compute.
+GATHERING: tuple[str, ...] = tuple(name for name, states in SHARDED.items() if "weights" in states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,20 @@ class ModelStates:
     @property
     def total(self) -> float:
         return self.weights + self.gradients + self.master_weights + self.optimizer + self.buckets
+
+    def __str__(self) -> str:
+        rows = [(name, f"{size / GB:,.3f} GB") for name, size in self._rows()]
+        return "\n".join(f"{name:<16}{size:>16}" for name, size in rows)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th scope="row">{name}</th><td>{size / GB:,.3f} GB</td></tr>' for name, size in self._rows()
+        )
+        return f"<table><caption>model states on each GPU</caption>{rows}</table>"
+
+    def _rows(self) -> list[tuple[str, float]]:
+        parts = [(field.name.replace("_", " "), getattr(self, field.name)) for field in fields(self)]
+        return [*((name, size) for name, size in parts if size), ("in all", self.total)]
 
 
 def model_states(
@@ -69,8 +85,8 @@ def model_states(
         strategy: one of `STRATEGIES`.
         shard_size: G, for hsdp alone: a divisor of N.
         recipe: a name in `PRECISION_RECIPES`, or a `Recipe`.
-        gradient_as_bucket_view: DDP's option. False, its default in PyTorch, costs one more copy of the gradients
-            in the precision in which they are communicated. Only ddp has these buckets.
+        gradient_as_bucket_view: ddp's option alone. False, its default in PyTorch, costs one more copy of the
+            gradients in the precision in which they are communicated.
 
     Sizes are exact shares of the whole; a framework that pads its shards holds a little more.
     Raises ValueError, in one sentence, naming the value, what is allowed and what to do.
@@ -98,8 +114,7 @@ def max_parameters(
     The other arguments, and errors, are those of `model_states`.
     """
     check_amount("memory_bytes", memory_bytes, "a GPU's memory in bytes", "such as 80 * GB", least=0)
-    if isinstance(reserve, bool) or not isinstance(reserve, Real) or not 0 <= reserve < 1:
-        raise ValueError(f"reserve is {reserve!r}; it is a share of the memory: give a number from 0 to below 1")
+    check_share("reserve", reserve)
     cost = _bytes_per_parameter(world_size, strategy, shard_size, recipe, gradient_as_bucket_view)
     memory_bytes, reserve = plain(memory_bytes), reserve if isinstance(reserve, Rational) else float(reserve)
     each = sum(Fraction(per_parameter) / ranks for per_parameter, ranks in cost)
@@ -117,7 +132,7 @@ def _bytes_per_parameter(
     the optimizer's copy of gradients, master weights, moments, DDP's buckets."""
     ranks = sharing_ranks(world_size, strategy, shard_size)
     used = named_recipe(recipe)
-    check_yes_or_no("gradient_as_bucket_view", gradient_as_bucket_view)
+    check_bucket_view(gradient_as_bucket_view, strategy)
     sharded = SHARDED[strategy]
     copied = used.communicated_gradients if strategy == "ddp" and not gradient_as_bucket_view else 0
     of_optimizer = ranks if "optimizer" in sharded else 1
@@ -133,27 +148,30 @@ def _bytes_per_parameter(
 
 def sharing_ranks(world_size: int, strategy: str, shard_size: int | None) -> int:
     """Among how many ranks the sharded states are shared out."""
-    check_whole("world_size", world_size, "a number of GPUs")
-    if not isinstance(strategy, str) or strategy not in SHARDED:
-        raise ValueError(unknown("strategy", strategy, STRATEGIES))
-    if strategy != "hsdp":
-        if shard_size is not None:
-            raise ValueError(
-                f"shard_size is {shard_size!r}, but {strategy} has no shard groups: leave it out, or choose 'hsdp'"
-            )
-        return int(world_size)
-    if not is_whole(shard_size) or shard_size < 1 or world_size % shard_size:
+    check_ranks("world_size", world_size, "a number of GPUs")
+    check_choice("strategy", strategy, SHARDED)
+    if strategy == "hsdp":
+        check_divisor("shard_size", shard_size, world_size, "world_size", "hsdp needs the size of its shard groups")
+        return int(shard_size)
+    if shard_size is not None:
         raise ValueError(
-            f"shard_size is {shard_size!r}; hsdp needs the size of its shard groups: give a whole number of at least 1 "
-            f"that divides world_size = {world_size}"
+            f"shard_size is {shown(shard_size)}, but {strategy} has no shard groups: leave it out, or choose 'hsdp'"
         )
-    return int(shard_size)
+    return int(world_size)
+
+
+def check_bucket_view(gradient_as_bucket_view: bool, strategy: str) -> None:
+    """Raise ValueError unless it is True or False, and True where there are no such buckets."""
+    check_yes_or_no("gradient_as_bucket_view", gradient_as_bucket_view)
+    if not gradient_as_bucket_view and strategy != "ddp":
+        raise ValueError(
+            f"gradient_as_bucket_view is False, but {strategy} has none of DDP's buckets: leave it out, or choose 'ddp'"
+        )
 
 
 def named_recipe(recipe: str | Recipe) -> Recipe:
     """The recipe itself, or that of `PRECISION_RECIPES` with that name."""
     if isinstance(recipe, Recipe):
         return recipe
-    if not isinstance(recipe, str) or recipe not in PRECISION_RECIPES:
-        raise ValueError(unknown("recipe", recipe, tuple(PRECISION_RECIPES)))
+    check_choice("recipe", recipe, PRECISION_RECIPES)
     return PRECISION_RECIPES[recipe]

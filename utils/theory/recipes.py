@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from utils.theory.arguments import check_amount
+from utils.theory.arguments import check_amount, check_one_of
 from utils.theory.units import plain, shown
 
-_AMOUNTS = ("weights", "gradients", "master_weights", "optimizer", "communicated_gradients", "gradient_copy")
+_AMOUNTS = ("weights", "gradients", "master_weights", "optimizer", "communicated_gradients", "gradient_copy", "foreach")
 _ZERO = "Rajbhandari et al., ZeRO, arXiv:1910.02054v3, section 3.1"
 _SGD = "PyTorch documentation of torch.optim.SGD"
+# The square roots of Adam's second moments, fp32. SGD works in place; bitsandbytes' 8-bit Adam is one fused kernel.
+_ADAM_FOREACH = 4
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,10 @@ class Recipe:
 
     optimizer: the moments alone. communicated_gradients: the precision in which DDP reduces gradients.
     gradient_copy: the part of `gradients` that is a copy which the optimizer makes of its own share, so that it is
-    shared out as the optimizer is; 0 in most.
+    shared out as the optimizer is; 0 in most. computed: the precision in which a weight is computed with and an
+    activation kept, 2 or 4; left out, 4 where weights take 4 bytes or more. foreach: what PyTorch's optimizer allocates
+    for the time of its step when it works on all tensors at once, as it does by default on GPUs; see
+    `breakdown.training_memory`.
 
     Raises ValueError, in one sentence, for bytes that are not finite numbers of at least 0, and for a title or source
     that is no text.
@@ -35,6 +40,8 @@ class Recipe:
     communicated_gradients: float
     source: str
     gradient_copy: float = 0
+    computed: int | None = None
+    foreach: float = 0
 
     def __post_init__(self) -> None:
         for field in ("title", "source"):
@@ -44,6 +51,9 @@ class Recipe:
             value = getattr(self, field)
             check_amount(f"a recipe's {field}", value, "bytes per parameter", "such as 2 for 16 bits", least=0)
             object.__setattr__(self, field, plain(value))
+        if self.computed is None:
+            object.__setattr__(self, "computed", 4 if self.weights >= 4 else 2)
+        check_one_of("a recipe's computed", self.computed, (2, 4))
         if self.gradient_copy > self.gradients:
             raise ValueError(
                 f"a recipe's gradient_copy is {self.gradient_copy!r}; it is a part of its gradients: give at most "
@@ -57,30 +67,38 @@ class Recipe:
 
 
 PRECISION_RECIPES: dict[str, Recipe] = {
-    "zero-paper": Recipe("Adam, 16-bit weights and gradients, fp32 master weights", 2, 2, 4, 8, 2, _ZERO),
+    "zero-paper": Recipe(
+        "Adam, 16-bit weights and gradients, fp32 master weights", 2, 2, 4, 8, 2, _ZERO, foreach=_ADAM_FOREACH
+    ),
     "fp32-gradients": Recipe(
         "Adam, 16-bit weights, gradients summed in fp32, fp32 master weights",
         2, 4, 4, 8, 4,
         "Megatron-LM, docs/user-guide/features/dist_optimizer.md: bf16 parameters, fp32 gradients",
+        foreach=_ADAM_FOREACH,
     ),
     "deepspeed": Recipe(
         "Adam, 16-bit weights, gradients in 16 bit and in fp32, fp32 master weights",
         2, 6, 4, 8, 2,
         "DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py: estimate_zero2_model_states_mem_needs, since June 2024: "
         "2 + 18 / N under zero2. With zero1 4 + 16 / N, as Megatron-LM's docs/user-guide/features/dist_optimizer.md "
-        "gives for fp16 gradients, and DeepSpeed's estimate before June 2024",
+        "gives for fp16 gradients, and DeepSpeed's estimate before June 2024. With zero3 20 / N, where DeepSpeed's own "
+        "estimate for ZeRO-3 (stage3.py) says 18 / N: it leaves the 16-bit gradients out",
         gradient_copy=4,
+        foreach=_ADAM_FOREACH,
     ),
     "fp32": Recipe(
         "Adam, everything in fp32",
         4, 4, 0, 8, 4,
         "huggingface/accelerate, src/accelerate/commands/estimate.py: float32",
+        foreach=_ADAM_FOREACH,
     ),
     "fsdp2": Recipe(
         "Adam, fp32 weights that are cast to 16 bit when they are gathered",
         4, 4, 0, 8, 4,
         "PyTorch documentation of torch.distributed.fsdp.MixedPrecisionPolicy: the sharded parameters keep their "
         "precision; what is gathered in 16 bit comes for a while, at 2 bytes per parameter",
+        computed=2,
+        foreach=_ADAM_FOREACH,
     ),
     "sgd": Recipe("SGD without momentum, everything in fp32", 4, 4, 0, 0, 4, f"{_SGD}: no state"),
     "sgd-momentum": Recipe("SGD with momentum, everything in fp32", 4, 4, 0, 4, 4, f"{_SGD}: one momentum_buffer"),

@@ -12,6 +12,7 @@ from numbers import Integral, Real
 KB, MB, GB, TB = 10**3, 10**6, 10**9, 10**12
 KiB, MiB, GiB, TiB = 2**10, 2**20, 2**30, 2**40
 
+_LINE = 100  # characters of a value in an error
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 _DECIMAL = ("B", "kB", "MB", "GB", "TB")
 
@@ -43,7 +44,9 @@ def format_bytes(size: float, *, binary: bool = True, digits: int = 2) -> str:
     if isinstance(size, bool) or not isinstance(size, Real) or not math.isfinite(as_float(size)):
         raise ValueError(f"size is {shown(size)}; give a finite number of bytes, such as 4 * MiB")
     if isinstance(digits, bool) or not isinstance(digits, Integral) or not 0 <= digits <= 12:
-        raise ValueError(f"digits is {digits!r}; give a whole number from 0 to 12")
+        raise ValueError(f"digits is {shown(digits)}; give a whole number from 0 to 12")
+    if binary is not True and binary is not False:
+        raise ValueError(f"binary is {shown(binary)}; it is yes or no: give True or False")
     digits = int(digits)
     units = _BINARY if binary else _DECIMAL
     step = 1024 if binary else 1000
@@ -59,7 +62,9 @@ def format_speed(bits_per_second: float) -> str:
 
     Four digits. Raises ValueError for what is not a finite number above 0.
     """
-    return _scaled("bits_per_second", bits_per_second, {"Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3, "bit/s": 1.0})
+    return _scaled(
+        "bits_per_second", bits_per_second, {"Tbit/s": 1e12, "Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3, "bit/s": 1.0}
+    )
 
 
 def format_seconds(seconds: float) -> str:
@@ -67,7 +72,8 @@ def format_seconds(seconds: float) -> str:
 
     Four digits. Raises ValueError for what is not a finite number of at least 0.
     """
-    return "0 s" if seconds == 0 else _scaled("seconds", seconds, {"s": 1.0, "ms": 1e-3, "µs": 1e-6})
+    is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    return "0 s" if is_number and seconds == 0 else _scaled("seconds", seconds, {"s": 1.0, "ms": 1e-3, "µs": 1e-6})
 
 
 def _scaled(name: str, value: Real, units: dict[str, float]) -> str:
@@ -76,12 +82,19 @@ def _scaled(name: str, value: Real, units: dict[str, float]) -> str:
         raise ValueError(f"{name} is {shown(value)}; give a finite number above 0")
     number = float(f"{float(value):.4g}")  # rounded first: 999.99 Mbit/s is 1 Gbit/s
     unit = next((u for u, size in units.items() if number >= size), list(units)[-1])
-    return f"{number / units[unit]:.4g} {unit}"
+    scaled = number / units[unit]
+    return f"{scaled:,.0f} {unit}" if 1e4 <= scaled < 1e15 else f"{scaled:.4g} {unit}"
 
 
 def shown(value: object) -> str:
-    """`repr`, but for integers that are longer than a line."""
-    return "a number too large for a float" if isinstance(value, int) and abs(value) > 10**300 else repr(value)
+    """`repr` on one line, cut to a line's length; integers that are longer than that are named instead."""
+    if isinstance(value, int) and abs(value) > 10**300:
+        return "a number too large for a float"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a list of such integers, or a class whose repr fails
+        return f"a {type(value).__name__} that cannot be shown"
+    return text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
 
 
 def _trimmed(number: float, digits: int) -> str:

@@ -13,7 +13,7 @@ from utils.views.palette import INK, SMALL, TITLE
 
 _LEFT, _RIGHT = 208, 24
 _SPAN = WIDTH - _LEFT - _RIGHT
-_KEY_TOP, _ROWS_TOP, _ROW, _BAR = 66, 168, 26, 17
+_KEY_TOP, _ROWS_TOP, _ROW, _BAR = 66, 188, 26, 17
 
 
 def breakdown_picture(breakdown: Breakdown, memory: float | None = None) -> Picture:

@@ -18,7 +18,6 @@ from utils.views.palette import SMALL, TITLE
 HEIGHT = 424
 _TOP, _PITCH, _BAR = 140, 31, 21
 _LONGEST = 2.5  # times the GPU's memory: what is longer is torn
-_ALL_FP32 = ("fp32", "sgd", "sgd-momentum")  # recipes whose activations are fp32 too
 USUAL = "usual"  # no recipe of its own: what goes with each strategy
 _FP32_SHARDS = ("fsdp", "hsdp")
 #: By name: bytes per parameter and what they are.
@@ -69,7 +68,6 @@ class Question:
         if recipe == USUAL:
             recipe = "fsdp2" if strategy in _FP32_SHARDS else "zero-paper"
         if self.with_activations:
-            size = 4 if self.recipe in _ALL_FP32 else 2
             return training_memory(
                 self.model,
                 self.world_size,
@@ -79,7 +77,6 @@ class Question:
                 self.recomputation,
                 shard_size,
                 recipe,
-                element_bytes=size,
             ).parts
         states = model_states(self.model.parameters, self.world_size, strategy, shard_size, recipe)
         return {

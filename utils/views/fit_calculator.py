@@ -184,16 +184,17 @@ class FitCalculator(Calculator):
     def _redraw(self, _change: Any = None) -> None:
         for control in (self._sequence, self._micro_batch, self._recomputation):
             control.disabled = not self.activations
+        model = PRESETS[self.model]
         question = Question(
             name=self.model,
-            model=PRESETS[self.model],
+            model=model,
             memory=MEMORIES[self.memory],
             memory_name=self.memory,
             world_size=self.gpus,
             shard_size=min(self.shard_size, self.gpus),
             recipe=self.recipe,
             with_activations=self.activations,
-            sequence=self.sequence,
+            sequence=min(self.sequence, model.learned_positions or self.sequence),  # no more than it has learned
             micro_batch=self.micro_batch,
             recomputation=self.recomputation,
         )

@@ -43,6 +43,7 @@ PART_LOOKS: dict[str, Look] = {
     "gradients": GRADIENT,
     "master_weights": MASTER_WEIGHTS,
     "optimizer": MOMENTS,
+    "temporaries": Look("optimizer's temporaries", OPTIMIZER_STATE.colour, hatched=True),
     "activations": ACTIVATION,
     "logits": Look("logits", ACTIVATIONS.colour, hatched=True),
     "working": OTHER,
