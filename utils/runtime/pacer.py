@@ -87,3 +87,4 @@ class Alarm:
                     self._changed.wait(left if self._due else None)
                 when, _, call = heapq.heappop(self._due)
             call(when)
+            del call  # it holds the operation's tensors

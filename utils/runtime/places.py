@@ -16,7 +16,8 @@ import torch
 from utils.runtime.errors import Frame
 
 _SUITE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_PASSING_ON = os.path.join(_SUITE, "runtime", "works.py")  # stands around methods of torch and raises nothing itself
+# These stand around or in place of methods of torch and raise nothing of their own.
+_PASSING_ON = tuple(os.path.join(_SUITE, "runtime", name) for name in ("works.py", "stand_in.py"))
 _FOREIGN = tuple(
     os.path.abspath(folder) + os.sep
     for folder in (
@@ -54,7 +55,7 @@ def learner_frame(frame: FrameType | None) -> Frame | None:
 
 def split_frames(stack: Iterable[traceback.FrameSummary]) -> tuple[tuple[Frame, ...], Frame | None]:
     """The learner's frames, outermost first, and the innermost frame of all if that is another library's."""
-    stack = [s for s in stack if s.filename != _PASSING_ON]
+    stack = [s for s in stack if s.filename not in _PASSING_ON]
     frames = [Frame(s.filename, s.lineno or 0, s.name, (s.line or "").strip()) for s in stack]
     own = tuple(f for f in frames if is_learner_file(f.file))
     if not frames or frames[-1] in own or frames[-1].file.startswith(_SUITE):
