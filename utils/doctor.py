@@ -151,10 +151,13 @@ def counters() -> Finding:
 
 
 def links() -> Finding:
-    """Whether the kernel makes links of a chosen speed between ranks."""
-    from utils.runtime.kernel_link import why_no_kernel_links
+    """Whether the kernel makes links of a chosen speed between ranks, or the recorder does."""
+    from utils.runtime.cluster import why_emulated
 
-    obstacle = why_no_kernel_links()
+    try:
+        obstacle = why_emulated()
+    except ValueError as error:
+        return Finding("links between nodes", "none", str(error))
     if obstacle:
         return Finding(
             "links between nodes", f"emulated, for {obstacle}", "Bytes on the links are not measurable here."

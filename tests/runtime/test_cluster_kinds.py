@@ -167,11 +167,17 @@ def test_links_that_fail_only_now_are_told(with_namespaces, tmp_path, monkeypatc
 
 
 def test_the_doctor_tells_the_kind(monkeypatch):
+    monkeypatch.delenv("CLUSTER_KIND", raising=False)
     monkeypatch.setattr(kernel_link, "why_no_kernel_links", lambda: "")
     assert str(doctor.links()) == "ok    links between nodes: the kernel's own"
     monkeypatch.setattr(kernel_link, "why_no_kernel_links", lambda: "this is no Linux")
     assert not doctor.links().fatal
     assert "emulated, for this is no Linux" in str(doctor.links())
+    monkeypatch.setattr(kernel_link, "why_no_kernel_links", lambda: "")
+    monkeypatch.setenv("CLUSTER_KIND", "emulated")
+    assert "emulated, for the environment has CLUSTER_KIND=emulated" in str(doctor.links())
+    monkeypatch.setenv("CLUSTER_KIND", "real")
+    assert "CLUSTER_KIND is 'real'; set it to" in str(doctor.links())
 
 
 def test_a_cluster_is_told_in_a_line_and_draws_itself(with_namespaces):

@@ -138,14 +138,7 @@ class Cluster:
 
     def _obstacle(self) -> str:
         """What stands against the kernel's links, or "" if nothing does."""
-        if self._wanted == "emulated":
-            return "the cluster was made with kind='emulated'"
-        set_to = os.environ.get(KIND_IN_ENVIRONMENT, "") or "auto"
-        if set_to not in KINDS:
-            raise ValueError(f"{KIND_IN_ENVIRONMENT} is {set_to!r}; set it to {_either(KINDS)}, or unset it.")
-        if set_to == "emulated":
-            return f"the environment has {KIND_IN_ENVIRONMENT}=emulated"
-        return kernel_link.why_no_kernel_links()
+        return "the cluster was made with kind='emulated'" if self._wanted == "emulated" else why_emulated()
 
     def __repr__(self) -> str:
         latency = f", latency {format_seconds(self._latency)}" if self._latency else ""
@@ -160,6 +153,19 @@ class Cluster:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return self.picture()._repr_mimebundle_(include, exclude)
+
+
+def why_emulated() -> str:
+    """Why clusters have no links of the kernel's here, in a few words; "" if they have.
+
+    Raises ValueError if the environment asks for a kind that does not exist.
+    """
+    set_to = os.environ.get(KIND_IN_ENVIRONMENT, "") or "auto"
+    if set_to not in KINDS:
+        raise ValueError(f"{KIND_IN_ENVIRONMENT} is {set_to!r}; set it to {_either(KINDS)}, or unset it.")
+    if set_to == "emulated":
+        return f"the environment has {KIND_IN_ENVIRONMENT}=emulated"
+    return kernel_link.why_no_kernel_links()
 
 
 def _whole(name: str, value: Any) -> int:
