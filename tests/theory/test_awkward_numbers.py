@@ -35,7 +35,7 @@ def test_sizes_are_written_or_refused():
         (lambda: collective_bytes("all_reduce", 10**400, 4), "too large for a float"),
         (lambda: model_states(10**400, 8, "ddp"), "too large for a float"),
         (lambda: max_parameters(80e9, 8, "ddp", Recipe("t", 0, 0, 0, 0, 0, "s")), "costs 0 bytes per parameter"),
-        (lambda: strong_scaling(4, 1e308, 1e10, 0), "no time to compute with"),
+        (lambda: strong_scaling(4, 1e308, 1e10, 0), "the number of samples is 1e\\+308; .* of at most 1e\\+30"),
         (lambda: Llama("a", 1, 1, 1, 1, 1, 1), "hidden is 'a'"),
         (lambda: Llama(1, -1, 1, 1, 1, 1, 1), "layers is -1"),
     ],

@@ -12,8 +12,10 @@ from utils.theory.units import KiB
     [
         (("all_reduce", 8), 8.4 + 14 * 3.4),
         (("all_reduce", 16, 2), 8.4 + 28 * 3.4 + 2 * 14),
-        (("all_gather", 16, 2, "ring", "LL"), 6.6 + 14 * 0.6 + 2.7),
-        (("reduce_scatter", 4, 4, "ring", "LL128"), 14 + 3 * 4.0),
+        (("all_gather", 16, 2, "ring", "LL"), 6.6 + 14 * 1.0 + 2.7),  # no step is shorter than the overhead
+        (("reduce_scatter", 4, 4, "ring", "LL128"), 14 + 3 * 8.5),  # one rank a node: the tree's step
+        (("all_reduce", 16, 2, "ring", "Simple", "NVLink", 5e-6, 2e-6), 8.4 + 28 * 6 + 2 * (14 + 10)),
+        (("all_reduce", 16, 2, "tree", "LL", "NVLink", 5e-6), 6.8 + 2 * (7 * 0.6 + 10)),
         (("all_reduce", 64, 8, "tree", "LL128"), 14 + 2 * (7 * 1.25 + 3 * 8.5)),
         (("all_reduce", 8, 1, "ring", "Simple", "PCIe"), 8.4 + 14 * 5.7),
         (("all_reduce", 1), 0),
@@ -35,7 +37,7 @@ def test_small_messages_as_measured_inside_a_node_and_not_over_efa():
     inside = sweep("8 H100, NVLink 4 with NVLS").seconds(16 * KiB)
     assert 0.8 < nccl_latency("all_reduce", 8, protocol="LL") / inside < 1
     across = sweep("2 x 8 H100, EFA v2").seconds(32 * KiB)
-    assert nccl_latency("all_reduce", 16, 2, protocol="LL") < across / 3
+    assert nccl_latency("all_reduce", 16, 2, protocol="LL") < across / 2
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ def test_strong_scaling_is_held_back_by_what_is_repeated():
     for law in laws:
         ratio = law.samples_per_second / (law.world_size * laws[0].samples_per_second)
         assert law.efficiency == pytest.approx(ratio)
-    limit = strong_scaling(10**9, 24, 0.030, 0.065)
-    assert limit.samples_per_second == pytest.approx(24 / 0.065, rel=1e-6)
+    limit = strong_scaling(10**6, 24, 0.030, 0.065)
+    assert limit.samples_per_second == pytest.approx(24 / 0.065, rel=1e-4)
 
 
 def test_without_repetition_strong_scaling_is_perfect():
@@ -36,9 +36,9 @@ def test_without_repetition_strong_scaling_is_perfect():
     [
         ((0, 24, 0.03, 0.065), "world_size is 0; "),
         ((2.0, 24, 0.03, 0.065), "world_size is 2.0; "),
-        ((2, 0, 0.03, 0.065), "the number of samples is 0; give a finite number above 0"),
+        ((2, 0, 0.03, 0.065), "the number of samples is 0; .*give a finite number above 0"),
         ((2, 24, -0.03, 0.065), "seconds_per_sample is -0.03; "),
-        ((2, 24, 0.03, -1), "repeated is -1; give a finite number of at least 0"),
+        ((2, 24, 0.03, -1), "repeated is -1; .*give a finite number of at least 0"),
         ((2, 24, math.inf, 0), "seconds_per_sample is inf; "),
     ],
 )

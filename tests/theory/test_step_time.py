@@ -133,7 +133,8 @@ def test_hsdp_reduces_across_what_is_left_of_the_gradients():
 
 def test_accumulation_communicates_once_with_ddp_and_each_time_with_fsdp():
     for strategy, times in (("ddp", 1), ("zero1", 1), ("zero2", 3), ("fsdp", 3)):
-        step = simulate_step(LAYERS, 2, GIGABIT, strategy, bucket_bytes=1 * MiB, micro_batches=3)
+        cap = None if strategy == "fsdp" else 1 * MiB
+        step = simulate_step(LAYERS, 2, GIGABIT, strategy, bucket_bytes=cap, micro_batches=3)
         kind = "all_reduce" if strategy == "ddp" else "reduce_scatter"
         assert sum(event.name.startswith(kind) for event in step.timeline.events) == 8 * times
         assert step.compute == pytest.approx(3 * 0.240)
@@ -173,6 +174,13 @@ worlds = some.integers(1, 64)
 caps = some.floats(1 * KiB, 1e8)
 rates = some.floats(1e7, 1e12)
 strategies = some.sampled_from(["ddp", "zero1", "zero2", "fsdp"])
+
+
+def options(strategy, cap, prefetch=None):
+    """Those that the strategy has."""
+    return {"prefetch": prefetch} if strategy == "fsdp" else {"bucket_bytes": cap}
+
+
 LITTLE = {"rel": 1e-6, "abs": 1e-9}
 
 
@@ -183,8 +191,7 @@ def test_a_step_lies_between_its_bounds(layers, n, rate, cap, strategy, concurre
         n,
         Link(rate, concurrency=concurrency),
         strategy,
-        bucket_bytes=cap,
-        prefetch=prefetch,
+        **options(strategy, cap, prefetch),
         micro_batches=micro_batches,
     )
     most = step.compute + step.communication
@@ -195,21 +202,21 @@ def test_a_step_lies_between_its_bounds(layers, n, rate, cap, strategy, concurre
 @given(layers, worlds, rates, caps, strategies, some.floats(0, 0.01), some.integers(1, 3))
 def test_without_overlap_it_is_the_sum(layers, n, rate, cap, strategy, latency, micro_batches):
     step = simulate_step(
-        layers, n, Link(rate, latency), strategy, bucket_bytes=cap, overlap=False, micro_batches=micro_batches
+        layers, n, Link(rate, latency), strategy, **options(strategy, cap), overlap=False, micro_batches=micro_batches
     )
     assert step.seconds == pytest.approx(step.compute + step.communication, **LITTLE)
 
 
 @given(layers, worlds, caps, strategies)
 def test_on_a_link_without_limit_it_is_the_compute(layers, n, cap, strategy):
-    step = simulate_step(layers, n, Link(1e30), strategy, bucket_bytes=cap)
+    step = simulate_step(layers, n, Link(1e30), strategy, **options(strategy, cap))
     assert step.seconds == pytest.approx(step.compute, **LITTLE)
 
 
 @given(layers, worlds, rates, some.floats(1, 100), caps, some.integers(1, 3), some.floats(0, 0.01), strategies)
 def test_a_faster_link_never_slows_a_step(layers, n, rate, factor, cap, concurrency, latency, strategy):
     slow, fast = (
-        simulate_step(layers, n, Link(each, latency, concurrency), strategy, bucket_bytes=cap).seconds
+        simulate_step(layers, n, Link(each, latency, concurrency), strategy, **options(strategy, cap)).seconds
         for each in (rate, rate * factor)
     )
     assert fast <= slow * (1 + 1e-9)
@@ -303,9 +310,19 @@ FINE = [Layer(0.01, gradient_bytes=4 * MB)]
         (lambda: simulate_step(FINE, 2, GIGABIT, optimizer_seconds=-1), "optimizer_seconds is -1"),
         (lambda: simulate_step(FINE, 2, GIGABIT, shard_size=2), "ddp has no shard groups"),
         (lambda: simulate_step(FINE, 4, GIGABIT, "hsdp"), "shard_size is None"),
-        (lambda: simulate_step(FINE, 4, GIGABIT, "hsdp", shard_size=3), "a divisor of world_size = 4"),
+        (lambda: simulate_step(FINE, 4, GIGABIT, "hsdp", shard_size=3), "shard_size is 3; .* divides world_size = 4"),
         (lambda: simulate_step(FINE, 4, GIGABIT, "hsdp", shard_size=2), "across is None; hsdp needs the link"),
-        (lambda: simulate_step([Layer(5e307)] * 4, 2, GIGABIT), "longer than a float can tell"),
+        (lambda: simulate_step([Layer(5e307)] * 4, 2, GIGABIT), "forward_seconds is 5e\\+307; .* at most 1e\\+30"),
+        (lambda: simulate_step(FINE, 4, GIGABIT, prefetch=7), "prefetch is 7, but ddp gathers no parameters"),
+        (lambda: simulate_step(FINE, 4, GIGABIT, reshard=False), "reshard is False, but ddp gathers no parameters"),
+        (lambda: simulate_step(FINE, 4, GIGABIT, "fsdp", bucket_bytes=5), "bucket_bytes is 5, but fsdp has no buckets"),
+        (lambda: simulate_step(FINE, 4, GIGABIT, "fsdp", buckets=[[0]]), r"buckets is \[\[0\]\], but fsdp has no"),
+        (lambda: simulate_step(FINE, 4, GIGABIT, bucket_bytes=5, buckets=[[0]]), "but buckets are given too"),
+        (lambda: simulate_step(FINE, 4, GIGABIT, "fsdp", overlap=False, prefetch=5), "prefetch is 5, but overlap is"),
+        (lambda: simulate_step(FINE, 4, GIGABIT, micro_batches=10**12), "micro_batches is 1000000000000; .* at most"),
+        (lambda: layer_buckets(None), "layers is None; give a list of Layer"),
+        (lambda: GIGABIT.alone(-1), "size is -1"),
+        (lambda: GIGABIT.alone(1, steps=-3), "steps is -3"),
         (lambda: Layer(-1), "forward_seconds is -1"),
         (lambda: Layer(float("nan")), "forward_seconds is nan"),
         (lambda: Layer(1, gradient_bytes=float("inf")), "gradient_bytes is inf"),

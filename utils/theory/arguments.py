@@ -39,16 +39,14 @@ def check_ranks(name: str, value: object, meaning: str = "a number of ranks", le
 def check_amount(name: str, value: object, meaning: str, example: str, least: float | None = None) -> None:
     """Raise ValueError unless `value` is a finite number above 0, or of at least `least` where one is given.
 
-    Above `MOST`, and above 0 but below `LEAST`, it is refused too.
+    Above `MOST` it is refused too, and below `LEAST` where it has to be above 0, since it may divide another.
     """
     is_number = type(value) in (int, float) or (isinstance(value, Real) and not isinstance(value, bool))
-    if is_number and LEAST <= value <= MOST and (least is None or value >= least):
+    if is_number and (LEAST if least is None else least) <= value <= MOST:
         return
-    if least is not None and is_number and value == 0 >= least:
-        return
-    if is_number and value > MOST and value != math.inf:
+    if is_number and MOST < value < math.inf:
         bound = f"of at most {MOST:g}"
-    elif is_number and 0 < value < LEAST and (least is None or value >= least):
+    elif is_number and least is None and 0 < value < LEAST:
         bound = f"of at least {LEAST:g}"
     else:
         bound = "above 0" if least is None else f"of at least {least}"
@@ -93,6 +91,19 @@ def check_one_of(name: str, value: object, allowed: tuple[int, ...]) -> None:
         given = [str(each) for each in allowed]
         first = f"one of {', '.join(given)}" if len(given) > 2 else " or ".join(given)
         raise ValueError(f"{name} is {shown(value)}; give {first}")
+
+
+def check_names(name: object, after: object) -> None:
+    """Raise ValueError unless they are a task's name, and the names of what it comes after."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name is {shown(name)}; give a task a name, such as 'backward 3'")
+    if not isinstance(after, tuple | list) or not all(isinstance(each, str) for each in after):
+        raise ValueError(f"after of {name!r} is {shown(after)}; give a tuple of names, such as ('backward 3',)")
+
+
+def is_time(value: object) -> bool:
+    """Whether it is a finite number."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(as_float(value))
 
 
 def check_all(name: str, values: object, kind: type, example: str) -> tuple:

@@ -6,11 +6,11 @@ torch/nn/parallel/distributed.py for the caps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from utils.theory.architecture import Architecture
-from utils.theory.arguments import check_whole, check_yes_or_no
-from utils.theory.units import MiB
+from utils.theory.architecture import Architecture, check_model
+from utils.theory.arguments import check_whole, check_yes_or_no, is_whole
+from utils.theory.units import MiB, shown
 
 FIRST_BUCKET_BYTES = 1 * MiB
 BUCKET_CAP_BYTES = 25 * MiB
@@ -64,26 +64,29 @@ def bucket_bytes(buckets: Sequence[Sequence[int]], tensor_bytes: Sequence[int]) 
     """The size of each bucket that `ddp_buckets` laid, in bytes."""
     sizes = _sizes(tensor_bytes)
     try:
-        return tuple(sum(sizes[i] for i in bucket) for bucket in buckets)
-    except (TypeError, IndexError):
+        places = [[place for place in bucket] for bucket in buckets]
+    except TypeError:
+        places = [[None]]
+    flat = [place for bucket in places for place in bucket]
+    if not all(is_whole(place) and 0 <= place < len(sizes) for place in flat) or len(set(flat)) < len(flat):
         raise ValueError(
-            f"buckets are no positions among {len(sizes)} tensors: give what ddp_buckets returned for the same sizes"
-        ) from None
+            f"buckets is {shown(buckets)}, which are no positions among {len(sizes)} tensors, each once: give what "
+            "ddp_buckets returned for the same sizes"
+        )
+    return tuple(sum(sizes[place] for place in bucket) for bucket in places)
 
 
 def gradient_bytes(architecture: Architecture, bytes_per_element: int = 4) -> tuple[int, ...]:
     """The sizes of the gradients, the last registered tensor first: about the order in which backward finishes them."""
-    check_whole("bytes_per_element", bytes_per_element, "the size of a gradient's element")
+    check_model(architecture, "architecture")
+    check_whole("bytes_per_element", bytes_per_element, "the size of a gradient's element", most=64)
     return tuple(tensor.parameters * int(bytes_per_element) for tensor in reversed(architecture.tensors))
 
 
 def _sizes(tensor_bytes: Sequence[int]) -> list[int]:
-    try:
-        sizes = list(tensor_bytes)
-    except TypeError:
-        raise ValueError(
-            f"tensor_bytes is {tensor_bytes!r}; give a list of sizes in bytes, such as [4096, 512]"
-        ) from None
+    if not isinstance(tensor_bytes, Iterable) or isinstance(tensor_bytes, str | bytes):
+        raise ValueError(f"tensor_bytes is {shown(tensor_bytes)}; give a list of sizes in bytes, such as [4096, 512]")
+    sizes = list(tensor_bytes)
     for i, size in enumerate(sizes):
         check_whole(f"tensor_bytes[{i}]", size, "a tensor's size in bytes", least=0)
     return [int(size) for size in sizes]

@@ -34,6 +34,8 @@ class Message:
     share: int
 
 
+_MOST_LISTED = 1000  # ranks, of which each may stand beside each
+
 # In words, to follow "afterwards". {root} is the root's number.
 LEAVES = {
     "all_reduce": "every rank holds the sum of all buffers",
@@ -51,6 +53,7 @@ LEAVES = {
 def leaves(kind: str, world_size: int, root: int = 0) -> str:
     """In words: what is true after the collective. Errors as for `holdings`."""
     check_group(kind, world_size, root, kinds=tuple(LEAVES))
+    world_size, root = int(world_size), int(root)
     return LEAVES[kind].format(root=root, target=(root + 1) % world_size)
 
 
@@ -58,9 +61,10 @@ def holdings(kind: str, world_size: int, root: int = 0) -> tuple[Holdings, Holdi
     """(before, after): what every rank holds before and after a collective.
 
     "send" goes from `root` to the next rank. `root` is ignored where there is none.
-    Raises ValueError for an unknown kind, a world size below 1, a root outside the group.
+    Raises ValueError for an unknown kind, a world size below 1 or above 1000, a root outside the group.
     """
-    check_group(kind, world_size, root, kinds=tuple(LEAVES))
+    check_group(kind, world_size, root, kinds=tuple(LEAVES), most=_MOST_LISTED)
+    world_size, root = int(world_size), int(root)
     ranks = range(world_size)
     all_ranks = tuple(ranks)
     whole = kind in ("broadcast", "reduce", "send")
@@ -103,8 +107,8 @@ def holdings(kind: str, world_size: int, root: int = 0) -> tuple[Holdings, Holdi
 
 def messages(kind: str, world_size: int, root: int = 0) -> tuple[Message, ...]:
     """Who sends how much to whom under the ring's rules, as `traffic.collective_bytes` counts it; errors likewise."""
-    check_group(kind, world_size, root, kinds=tuple(LEAVES))
-    n = world_size
+    check_group(kind, world_size, root, kinds=tuple(LEAVES), most=_MOST_LISTED)
+    n, root = int(world_size), int(root)
     if n == 1:
         return ()
     others = [rank for rank in range(n) if rank != root]

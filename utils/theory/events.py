@@ -23,9 +23,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from utils.theory.arguments import check_amount, check_whole
+from utils.theory.arguments import check_all, check_amount, check_names, check_text, check_whole, is_time
 from utils.theory.sharing import Link, Server
-from utils.theory.units import plain
+from utils.theory.units import plain, shown
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,9 @@ class Compute:
     lane: str = "compute"
 
     def __post_init__(self) -> None:
-        _check_names(self.name, self.after)
+        check_names(self.name, self.after)
         check_amount(f"seconds of {self.name!r}", self.seconds, "a duration", "such as 0.010", least=0)
+        check_text("lane", self.lane, "the name of a lane")
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,11 @@ class Transfer:
     pieces: int = 1
 
     def __post_init__(self) -> None:
-        _check_names(self.name, self.after)
+        check_names(self.name, self.after)
         check_amount(f"bytes of {self.name!r}", self.bytes, "a size", "such as 4 * MiB", least=0)
         check_whole(f"steps of {self.name!r}", self.steps, "how often the latency is paid", least=0)
         check_whole(f"pieces of {self.name!r}", self.pieces, "into how many it is cut")
+        check_text("link", self.link, "the name of a link")
 
 
 Task = Compute | Transfer
@@ -137,11 +139,21 @@ def measured_timeline(
     computed: begin and end of each computation by the same clock. began: when the step began; the first of all times if
     left out. Raises ValueError for an operation that never completed, or for times that run backwards.
     """
-    named = [(f"{op.kind} {number}", op.issued_at, op.completed_at) for number, op in enumerate(operations)]
-    spans = [(f"compute {number}", start, end) for number, (start, end) in enumerate(computed)]
+    try:
+        named = [(f"{op.kind} {number}", op.issued_at, op.completed_at) for number, op in enumerate(operations)]
+        spans = [(f"compute {number}", start, end) for number, (start, end) in enumerate(computed)]
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError(
+            f"operations are {shown(operations)}, computed is {shown(computed)}; give operations of a run's timeline, "
+            "and pairs of a begin and an end"
+        ) from None
     for name, start, end in named + spans:
-        if end is None or not (-math.inf < start <= end < math.inf):
-            raise ValueError(f"{name} runs from {start!r} to {end!r}; give finite times, and what was completed alone")
+        if not is_time(start) or not is_time(end) or not start <= end:
+            raise ValueError(
+                f"{name} runs from {shown(start)} to {shown(end)}; give finite times, and what was completed alone"
+            )
+    if began is not None and not is_time(began):
+        raise ValueError(f"began is {shown(began)}; it is a time in seconds: give a finite number")
     zero = min((start for _, start, _ in named + spans), default=0.0) if began is None else began
     events = [
         Event(name, "link", "communication", start - zero, start - zero, end - zero) for name, start, end in named
@@ -158,7 +170,10 @@ def simulate(tasks: Sequence[Task], links: Mapping[str, Link] | None = None) -> 
     Raises ValueError, in one sentence, for a name given twice or unknown, a link that is missing, tasks that wait for
     each other, and times too long to compute with.
     """
-    links = links or {}
+    links = {} if links is None else links
+    if not isinstance(links, Mapping):
+        raise ValueError(f"links is {shown(links)}; give a mapping of names to links, such as {{'link': Link(125e6)}}")
+    tasks = check_all("tasks", tasks, object, "each a Compute or a Transfer")
     numbers = _numbered(tasks, links)
     waits = [0] * len(tasks)  # for how many tasks each one still waits
     followers: list[list[int]] = [[] for _ in tasks]
@@ -257,7 +272,7 @@ def _numbered(tasks: Sequence[Task], links: Mapping[str, Link]) -> dict[str, int
     numbers: dict[str, int] = {}
     for number, task in enumerate(tasks):
         if not isinstance(task, Task):
-            raise ValueError(f"task {number} is {task!r}; give a Compute or a Transfer")
+            raise ValueError(f"task {number} is {shown(task)}; give a Compute or a Transfer")
         if task.name in numbers:
             raise ValueError(f"two tasks are named {task.name!r}; give each a name of its own")
         if isinstance(task, Transfer) and not isinstance(links.get(task.link), Link):
@@ -281,10 +296,3 @@ def _check_duration(tasks: Sequence[Task], links: Mapping[str, Link]) -> None:
         )
     if not longest < math.inf:
         raise ValueError("the tasks together take longer than a float can tell; give times and sizes as they occur")
-
-
-def _check_names(name: object, after: object) -> None:
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"name is {name!r}; give a task a name, such as 'backward 3'")
-    if not isinstance(after, tuple | list) or not all(isinstance(each, str) for each in after):
-        raise ValueError(f"after of {name!r} is {after!r}; give a tuple of names, such as ('backward 3',)")

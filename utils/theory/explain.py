@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
-from utils.theory.arguments import unknown
+from utils.theory.arguments import check_amount, check_choice, check_text
 from utils.theory.units import GB, format_bytes, shown
 
 ROUNDING = "rounding"
@@ -70,8 +71,7 @@ class Estimate:
 
     def __getitem__(self, name: str) -> int:
         """Bytes of a term, 0 if it is not counted."""
-        if name not in TERMS:
-            raise ValueError(unknown("term", name, TERMS))
+        check_choice("term", name, TERMS)
         return sum(term.size for term in self.terms if term.name == name)
 
     def __str__(self) -> str:
@@ -79,6 +79,19 @@ class Estimate:
         lines += [f"  {term.name:24}{_gb(term.size):>14}" for term in self.terms]
         lines += [f"  prints {heading}: {text}" for heading, text in self.printed.items()]
         return "\n".join(lines + [f"  note: {quirk}" for quirk in self.quirks])
+
+    def __repr__(self) -> str:
+        return f"Estimate({self.who}: {_gb(self.total)})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th scope="row">{escape(term.name)}</th><td>{_gb(term.size)}</td></tr>' for term in self.terms
+        )
+        printed = "".join(f"<li>prints {escape(h)}: {escape(text)}</li>" for h, text in self.printed.items())
+        return (
+            f"<table><caption>{escape(self.who)}: {_gb(self.total)} on each GPU, for {self.parameters:,.0f} parameters"
+            f"</caption>{rows}</table><ul>{printed}{''.join(f'<li>{escape(quirk)}</li>' for quirk in self.quirks)}</ul>"
+        )
 
 
 def estimate(
@@ -89,7 +102,17 @@ def estimate(
     parts: (name, bytes) or the first fields of a `Term`, bytes not yet whole; parts of 0 bytes are left out.
     total: what the calculator itself arrives at, if it rounds; else the sum of the parts, rounded.
     """
-    exact = [Term(*part) for part in parts]
+    check_text("who", who, "the name of a calculator")
+    check_amount("parameters", parameters, "a number of parameters", "such as 7.5e9")
+    if total is not None:
+        check_amount("total", total, "a number of bytes", "such as 80 * GB", least=0)
+    try:
+        exact = [Term(*part) for part in parts]
+    except TypeError:
+        raise ValueError(f"parts is {shown(parts)}; give tuples that begin with a name in TERMS and bytes") from None
+    for term in exact:
+        check_choice("the name of a part", term.name, TERMS)
+        check_amount(f"the bytes of {term.name!r}", term.size, "a part of the memory", "such as 14e9", least=0)
     whole = [Term(t.name, round(t.size), t.per_parameter, t.shared_by, t.note) for t in exact if round(t.size)]
     left = round(sum(t.size for t in exact) if total is None else total) - sum(t.size for t in whole)
     if left:

@@ -14,10 +14,9 @@ dense 16-bit figures: the 1979 TFLOPS of an H100 are with 2:4 sparsity.
 
 from __future__ import annotations
 
-import math
-
-from utils.theory.arguments import check_amount, check_whole, check_yes_or_no, unknown
-from utils.theory.units import as_float, plain
+from utils.theory.activations import RECOMPUTATIONS
+from utils.theory.arguments import check_amount, check_choice, check_ranks, check_whole, check_yes_or_no
+from utils.theory.units import plain, shown
 
 #: Dense bf16 operations per second of one device (V100: fp16). NVIDIA data sheets; TPU: jax-ml/scaling-book.
 PEAK_FLOPS: dict[str, float] = {
@@ -28,8 +27,6 @@ PEAK_FLOPS: dict[str, float] = {
     "B200": 2250e12,
     "TPU v5p": 459e12,
 }
-
-RECOMPUTATION = ("none", "selective", "full")
 
 
 def flops_per_token(
@@ -55,12 +52,12 @@ def flops_per_token(
     check_yes_or_no("causal", causal)
     if embedding_parameters > parameters:
         raise ValueError(
-            f"embedding_parameters is {embedding_parameters!r}; it is a part of the model's {parameters!r} parameters: "
-            "give at most as many"
+            f"embedding_parameters is {shown(embedding_parameters)}; it is a part of the model's {shown(parameters)} "
+            "parameters: give at most as many"
         )
     attention = 12 * int(layers) * int(hidden) * int(sequence)
     matrices = 6 * (plain(parameters) - plain(embedding_parameters))
-    return _finite(as_float(matrices) + as_float(attention) / (2 if causal else 1))
+    return float(matrices) + attention / (2 if causal else 1)
 
 
 def transformer_flops(
@@ -76,31 +73,32 @@ def transformer_flops(
     given = {"layers": layers, "hidden": hidden, "vocabulary": vocabulary, "sequence": sequence, "sequences": sequences}
     for name, value in given.items():
         check_whole(name, value, "a size of the model or the batch")
-    if not isinstance(recomputation, str) or recomputation not in RECOMPUTATION:
-        raise ValueError(unknown("recomputation", recomputation, RECOMPUTATION))
+    check_choice("recomputation", recomputation, RECOMPUTATIONS)
     layers, h, v, s, b = (int(value) for value in given.values())
     matrices, scores, logits = 24 * b * layers * s * h * h, 4 * b * layers * s * s * h, 2 * b * s * h * v  # forward
     again = {"none": 0, "selective": 3 * scores, "full": matrices + scores}[recomputation]
-    return _finite(3 * (matrices + scores + logits) + again)
+    return float(3 * (matrices + scores + logits) + again)
 
 
 def utilization(flops: float, seconds: float, gpus: int, peak_flops: float) -> float:
-    """Share of the peak, from 0 to 1: MFU of model FLOPs, HFU of hardware FLOPs.
+    """Share of the peak: MFU of model FLOPs, HFU of hardware FLOPs. Above 1 the figures given do not belong together.
 
     flops: of all GPUs in `seconds`. peak_flops: of one, per second; see `PEAK_FLOPS`.
     """
     check_amount("flops", flops, "a number of operations", "such as 1e15")
     check_amount("seconds", seconds, "a duration", "such as 1.5")
-    check_whole("gpus", gpus, "a number of GPUs")
+    check_ranks("gpus", gpus, "a number of GPUs")
     check_amount("peak_flops", peak_flops, "operations per second of one GPU", "such as PEAK_FLOPS['A100']")
-    return _finite(as_float(flops) / as_float(seconds) / as_float(gpus) / as_float(peak_flops))
+    return float(flops) / float(seconds) / int(gpus) / float(peak_flops)
 
 
 def mfu(flops_per_token: float, tokens_per_second: float, gpus: int, peak_flops: float) -> float:
     """Model FLOPs utilization from throughput: model FLOPs of a token (`flops_per_token`) times tokens per second."""
     check_amount("flops_per_token", flops_per_token, "operations for one token", "such as 6 * 7e9")
     check_amount("tokens_per_second", tokens_per_second, "the throughput of all GPUs", "such as 40e3")
-    return utilization(_finite(as_float(flops_per_token) * as_float(tokens_per_second)), 1, gpus, peak_flops)
+    per_second = float(flops_per_token) * float(tokens_per_second)
+    check_amount("flops_per_token times tokens_per_second", per_second, "operations per second", "such as 1e15")
+    return utilization(per_second, 1, gpus, peak_flops)
 
 
 def hfu(
@@ -111,8 +109,7 @@ def hfu(
     recomputation: "none" or "full". This counts the output layer as computed again too, which it is not;
     `transformer_flops` does not.
     """
-    if recomputation not in ("none", "full"):
-        raise ValueError(unknown("recomputation", recomputation, ("none", "full")))
+    check_choice("recomputation", recomputation, ("none", "full"))
     return mfu(flops_per_token, tokens_per_second, gpus, peak_flops) * (4 / 3 if recomputation == "full" else 1)
 
 
@@ -126,14 +123,4 @@ def critical_tokens_per_chip(peak_flops: float, bandwidth: float) -> float:
     """
     check_amount("peak_flops", peak_flops, "operations per second of one chip", "such as 459e12")
     check_amount("bandwidth", bandwidth, "bytes per second of one chip, both ways together", "such as 180e9")
-    return _finite(as_float(peak_flops) / as_float(bandwidth))
-
-
-def _finite(value: float) -> float:
-    """As a float; ValueError where the sizes multiply beyond one, or a quotient is lost."""
-    if not 0 < as_float(value) < math.inf:
-        raise ValueError(
-            f"the result is {as_float(value)}, which is no figure to compute with: give sizes as they occur, such as "
-            "7e9 parameters"
-        )
-    return float(value)
+    return float(peak_flops) / float(bandwidth)

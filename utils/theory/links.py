@@ -17,8 +17,9 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from utils.theory.arguments import check_amount, check_whole, unknown
-from utils.theory.units import GB, as_float, plain, shown
+from utils.theory.arguments import check_amount, check_choice, check_ranks, unknown
+from utils.theory.traffic import RING_PASSES
+from utils.theory.units import GB, plain, shown
 
 
 def bytes_per_second(gigabits: float) -> float:
@@ -95,12 +96,10 @@ LINKS: dict[str, LinkSpec] = {
 
 def link_spec(name: str) -> LinkSpec:
     """The link of that name in `LINKS`; ValueError with the nearest names if there is none."""
-    if not isinstance(name, str) or name not in LINKS:
-        names = {known.lower(): known for known in LINKS}
-        if isinstance(name, str) and name.lower() in names:
-            return LINKS[names[name.lower()]]
-        raise ValueError(unknown("link", name, tuple(LINKS)))
-    return LINKS[name]
+    names = {known.lower(): known for known in LINKS}
+    if isinstance(name, str) and name.lower() in names:
+        return LINKS[names[name.lower()]]
+    raise ValueError(unknown("link", name, tuple(LINKS)))
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,9 @@ class AlphaBeta:
         return 1 / self.beta if self.beta else math.inf
 
     def seconds(self, message_bytes: float) -> float:
-        return self.alpha + self.beta * message_bytes
+        """Time of one message; ValueError for a size that is no number of at least 0."""
+        check_amount("message_bytes", message_bytes, "the size of a message", "such as 4 * MiB", least=0)
+        return self.alpha + self.beta * plain(message_bytes)
 
 
 # (messages one after the other, bytes in them all together in units of S), for a group of n.
@@ -132,14 +133,14 @@ def _rounds(n: int) -> int:
     return (n - 1).bit_length()
 
 
+def _around(passes: int) -> _Cost:
+    return lambda n: (passes * (n - 1), passes * (n - 1) / n)
+
+
 #: By algorithm and collective. "tree" is pipelined: its bytes flow through all levels at once, so they count as often
 #: as they pass one rank; "binomial" passes the whole buffer on in every round; "halving" needs a power of two.
 ALGORITHMS: dict[str, dict[str, _Cost]] = {
-    "ring": {
-        "all_reduce": lambda n: (2 * (n - 1), 2 * (n - 1) / n),
-        "all_gather": lambda n: (n - 1, (n - 1) / n),
-        "reduce_scatter": lambda n: (n - 1, (n - 1) / n),
-    },
+    "ring": {kind: _around(passes) for kind, passes in RING_PASSES.items()},
     "tree": {
         "all_reduce": lambda n: (2 * _rounds(n), 2.0),
         "broadcast": lambda n: (_rounds(n), 1.0),
@@ -178,7 +179,7 @@ def crossover_bytes(world_size: int, link: AlphaBeta) -> float:
 
     Up to three ranks the ring has no more steps than the tree, so it is never slower: 0.
     """
-    check_whole("world_size", world_size, "a number of ranks")
+    check_ranks("world_size", world_size)
     _check_link(link)
     n = int(world_size)
     saved = (n - 1 - _rounds(n)) * link.alpha if n > 1 else 0
@@ -235,17 +236,12 @@ def fit_link(kind: str, world_size: int, points: Iterable[tuple[float, float]], 
 
 def _cost(kind: str, world_size: int, algorithm: str) -> tuple[int, float]:
     """(steps, bytes in units of S), after the arguments were checked."""
-    if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
-        raise ValueError(unknown("algorithm", algorithm, tuple(ALGORITHMS)))
+    check_choice("algorithm", algorithm, ALGORITHMS)
     kinds = ALGORITHMS[algorithm]
     if not isinstance(kind, str) or kind not in kinds:
         raise ValueError(f"kind is {shown(kind)}, which has no {algorithm} here: choose one of {', '.join(kinds)}")
-    check_whole("world_size", world_size, "a number of ranks")
+    check_ranks("world_size", world_size)
     n = int(world_size)
-    if not as_float(2 * n * n) < math.inf:
-        raise ValueError(
-            "world_size is a number too large for a float: give a number of ranks as they occur, such as 8"
-        )
     if algorithm == "halving" and n & (n - 1):
         raise ValueError(f"world_size is {n}; halving pairs all ranks in every round: give a power of two, or a ring")
     return kinds[kind](n) if n > 1 else (0, 0.0)

@@ -6,10 +6,11 @@ not said otherwise: the models' published configurations, as collected in Lightn
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 
 from utils.theory.architecture import Architecture
+from utils.theory.arguments import nearest
 from utils.theory.families import gemma, gemma2, gpt2, llama, mistral, mpt, olmo, olmo2, opt, pythia, qwen2, qwen3
 from utils.theory.units import shown
 
@@ -192,15 +193,25 @@ class Presets(Mapping[str, Architecture]):
     def __len__(self) -> int:
         return len(self._models)
 
+    def __repr__(self) -> str:
+        return f"Presets({len(self)} models: {', '.join(list(self)[:3])} … {list(self)[-1]}; list(PRESETS) names all)"
+
     def named(self, name: str) -> str:
         """The name under which a model is listed; UnknownModel, with the nearest names, if there is none."""
         known = self._names.get(name.lower()) if isinstance(name, str) else None
         if known is None:
-            near = get_close_matches(name.lower(), self._names, n=3, cutoff=0.6) if isinstance(name, str) else []
+            near = nearest(_short(name), self._names, count=3)
             close = list(dict.fromkeys(repr(self._names[each]) for each in near))
             hint = f"did you mean {' or '.join(close)}?" if close else "the names are those of list(PRESETS)"
             raise UnknownModel(f"model is {shown(name)}, which is not known here; {hint}")
         return known
+
+
+def _short(name: object) -> object:
+    """A name at Hugging Face without the organization, and without what only says in which form the weights are."""
+    return (
+        re.sub("-(hf|chat|instruct|base|it)$", "", name.rpartition("/")[2].lower()) if isinstance(name, str) else name
+    )
 
 
 PRESETS = Presets(_LLAMA | _MISTRAL | _QWEN | _GEMMA | _OLMO | _GPT | _PYTHIA | _OPT | _MPT, _OTHER_NAMES)

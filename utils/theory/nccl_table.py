@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from utils.theory.arguments import check_whole, unknown
-from utils.theory.traffic import algorithm_bandwidth, bus_bandwidth
-from utils.theory.units import GB, plain
+from utils.theory.arguments import check_choice, check_whole
+from utils.theory.traffic import algorithm_bandwidth, bus_bandwidth, check_group
+from utils.theory.units import GB, plain, shown
 
 #: nccl-tests' name of an element type, by its size in bytes as `torch` names it.
 TYPES: dict[str, tuple[str, int]] = {
@@ -48,24 +48,27 @@ def nccl_line(
     kind, total_bytes (S), world_size, seconds: as for `traffic.bus_bandwidth`, errors likewise. dtype: in `TYPES`.
     root: printed where the collective has one, else -1.
     """
-    if dtype not in TYPES:
-        raise ValueError(unknown("dtype", dtype, tuple(TYPES)))
+    check_choice("dtype", dtype, TYPES)
+    check_group(kind, world_size, root)
     check_whole("total_bytes", total_bytes, "a size in bytes", least=0)
     busbw = bus_bandwidth(kind, total_bytes, world_size, seconds) / GB
     algbw = algorithm_bandwidth(total_bytes, seconds) / GB
     name, itemsize = TYPES[dtype]
     count = plain(total_bytes) // itemsize // (int(world_size) if kind in _PER_RANK else 1)
     redop = "sum" if kind in _REDUCING else "none"
-    shown_root = root if kind in _ROOTED else -1
+    shown_root = int(root) if kind in _ROOTED else -1
     cells = (plain(total_bytes), count, name, redop, shown_root, _time(seconds), f"{algbw:.2f}", f"{busbw:.2f}")
     return f" {_columns(cells)}"
 
 
 def nccl_table(kind: str, world_size: int, points: Iterable[tuple[int, float]], dtype: str = "float32") -> str:
     """The whole table for measured (S, seconds), with the mean bus bandwidth as its last line, as nccl-tests has it."""
-    measured = list(points)
+    try:
+        measured = [(size, seconds) for size, seconds in points]
+    except (TypeError, ValueError):
+        measured = []
     if not measured:
-        raise ValueError("points is empty; give at least one pair of bytes and seconds, such as [(33554432, 0.002)]")
+        raise ValueError(f"points is {shown(points)}; give pairs of bytes and seconds, such as [(33554432, 0.002)]")
     lines = [nccl_line(kind, size, world_size, seconds, dtype) for size, seconds in measured]
     mean = sum(bus_bandwidth(kind, size, world_size, seconds) for size, seconds in measured) / len(measured) / GB
     return "\n".join([nccl_header(), *lines, f"# Avg bus bandwidth    : {mean:g}"])

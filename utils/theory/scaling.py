@@ -10,11 +10,10 @@ Amdahl's law", Communications of the ACM 31(5), 1988.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 
-from utils.theory.units import as_float, plain
+from utils.theory.arguments import check_amount, check_ranks
+from utils.theory.units import plain
 
 
 @dataclass(frozen=True)
@@ -61,20 +60,7 @@ def strong_scaling(world_size: int, samples: float, seconds_per_sample: float, r
 
 
 def _check(world_size: int, samples: float, seconds_per_sample: float, repeated: float) -> None:
-    if isinstance(world_size, bool) or not isinstance(world_size, Integral) or world_size < 1:
-        raise ValueError(f"world_size is {world_size!r}; it is a number of ranks: give a whole number of at least 1")
-    for name, value, above_zero in (
-        ("the number of samples", samples, True),
-        ("seconds_per_sample", seconds_per_sample, True),
-        ("repeated", repeated, False),
-    ):
-        is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not is_number or not (value > 0 or (value == 0 and not above_zero)) or not as_float(value) < math.inf:
-            bound = "above 0" if above_zero else "of at least 0"
-            raise ValueError(f"{name} is {value!r}; give a finite number {bound}")
-    seconds = float(samples) * float(seconds_per_sample) + float(world_size) * float(repeated)
-    if not 0 < seconds < math.inf:
-        raise ValueError(
-            f"{samples!r} samples of {seconds_per_sample!r} s take {seconds} s, which is no time to compute with: give "
-            "numbers as they occur, such as 32 samples of 0.010 s"
-        )
+    check_ranks("world_size", world_size)
+    check_amount("the number of samples", samples, "a batch", "such as 32")
+    check_amount("seconds_per_sample", seconds_per_sample, "a duration", "such as 0.010")
+    check_amount("repeated", repeated, "a duration", "such as 0.050", least=0)

@@ -18,8 +18,8 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-from utils.theory.arguments import check_amount, check_whole, check_yes_or_no
-from utils.theory.traffic import check_group
+from utils.theory.arguments import check_amount, check_ranks, check_whole, check_yes_or_no
+from utils.theory.traffic import RING_PASSES, check_group
 from utils.theory.units import MiB, plain
 
 NCCL_CONCURRENCY, GLOO_CONCURRENCY = 1, 2
@@ -54,7 +54,9 @@ class Link:
 
     def alone(self, size: float, steps: int = 1) -> float:
         """Seconds that `size` bytes in `steps` steps take when nothing else is on the link."""
-        return steps * self.latency + size / self.bytes_per_second
+        check_amount("size", size, "a size in bytes", "such as 4 * MiB", least=0)
+        check_whole("steps", steps, "how often the latency is paid", least=0)
+        return int(steps) * self.latency + plain(size) / self.bytes_per_second
 
 
 def tcp_goodput(bytes_per_second: float, mtu: int = 1500) -> float:
@@ -65,7 +67,7 @@ def tcp_goodput(bytes_per_second: float, mtu: int = 1500) -> float:
     Raises ValueError for a rate that is not above 0, or an MTU below 68 (RFC 791's least).
     """
     check_amount("bytes_per_second", bytes_per_second, "the link's rate", "such as 125 * MB for 1 Gbit/s")
-    check_whole("mtu", mtu, "the bytes of a packet", least=68)
+    check_whole("mtu", mtu, "the bytes of a packet", least=68, most=65535)
     return float(bytes_per_second) * (int(mtu) - _IP - _TCP) / (int(mtu) + _ETHERNET)
 
 
@@ -74,8 +76,8 @@ def ring_steps(kind: str, world_size: int) -> int:
 
     kind: "all_reduce", "all_gather" or "reduce_scatter". Errors as for `traffic.collective_bytes`.
     """
-    check_group(kind, world_size, 0, kinds=("all_reduce", "all_gather", "reduce_scatter"))
-    return (2 if kind == "all_reduce" else 1) * (int(world_size) - 1)
+    check_group(kind, world_size, 0, kinds=tuple(RING_PASSES))
+    return RING_PASSES[kind] * (int(world_size) - 1)
 
 
 def ring_pieces(total_bytes: float, world_size: int, bytes_per_element: int = 4) -> int:
@@ -85,7 +87,7 @@ def ring_pieces(total_bytes: float, world_size: int, bytes_per_element: int = 4)
     2 (n - 1) chunks. Source: pytorch/gloo, gloo/allreduce.cc. Raises ValueError for a size or world size below 1.
     """
     check_amount("total_bytes", total_bytes, "the size of a buffer in bytes", "such as 4 * MiB")
-    check_whole("world_size", world_size, "a number of ranks")
+    check_ranks("world_size", world_size)
     check_whole("bytes_per_element", bytes_per_element, "the size of an element in bytes")
     n, total_bytes = int(world_size), plain(total_bytes)
     pieces = max(2, math.ceil(total_bytes / n / GLOO_PIECE))

@@ -16,12 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from utils.theory.arguments import check_amount, check_whole, check_yes_or_no, unknown
+from utils.theory.arguments import check_all, check_amount, check_whole
 from utils.theory.buckets import ddp_buckets
 from utils.theory.events import Timeline, Transfer, simulate
-from utils.theory.memory import STRATEGIES
+from utils.theory.memory import sharing_ranks
 from utils.theory.sharing import Link
+from utils.theory.step_options import check_options
 from utils.theory.step_tasks import Job, tasks_of
+from utils.theory.units import shown
+
+_MOST_PASSES = 100_000  # of a layer, in one simulated step
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def simulate_step(
     bucket_bytes: float | None = None,
     buckets: Sequence[Sequence[int]] | None = None,
     overlap: bool = True,
-    prefetch: int = 1,
+    prefetch: int | None = None,
     reshard: bool = True,
     shard_size: int | None = None,
     across: Link | None = None,
@@ -112,7 +116,7 @@ def simulate_step(
         overlap: False lets compute and communication take turns: all collectives after backward (ddp, zero1, zero2), or
             the rank waiting for each (fsdp, hsdp).
         prefetch: zero3, fsdp, hsdp: how many units ahead a gather is issued, counted from the unit that is computed. 0:
-            when the unit's turn has come. NCCL under FSDP behaves as with 1.
+            when the unit's turn has come. NCCL under FSDP behaves as with 1, which is taken if it is left out.
         reshard: zero3, fsdp, hsdp: whether parameters are freed after forward, and gathered again for backward.
         shard_size: hsdp: ranks of a shard group, a divisor of `world_size`. across: hsdp: the link between replicas.
         micro_batches: forward and backward so many times a step. ddp and zero1 communicate in the last one only, the
@@ -123,13 +127,10 @@ def simulate_step(
     Raises ValueError, in one sentence, for a value out of range or one that the strategy does not have.
     """
     layers = _checked_layers(layers)
-    if not isinstance(strategy, str) or strategy not in STRATEGIES:
-        raise ValueError(unknown("strategy", strategy, STRATEGIES))
     _check_group(world_size, strategy, shard_size, link, across)
-    check_yes_or_no("overlap", overlap)
-    check_yes_or_no("reshard", reshard)
-    check_whole("prefetch", prefetch, "how many units ahead a gather is issued", least=0)
-    check_whole("micro_batches", micro_batches, "how many micro-batches a step has")
+    check_options(strategy, bucket_bytes, buckets, overlap, prefetch, reshard)
+    prefetch = 1 if prefetch is None else prefetch
+    check_whole("micro_batches", micro_batches, "how many micro-batches a step has", most=_MOST_PASSES // len(layers))
     check_amount("optimizer_seconds", optimizer_seconds, "a duration", "such as 0.010", least=0)
     job = Job(
         layers=layers,
@@ -161,6 +162,7 @@ def layer_buckets(layers: Sequence[Layer], bucket_bytes: float | None = None) ->
     if bucket_bytes is not None:
         check_amount("bucket_bytes", bucket_bytes, "the size at which a bucket closes", "such as 25 * MiB")
         bucket_bytes = math.ceil(bucket_bytes)
+    layers = check_all("layers", layers, Layer, "in forward order")
     numbers = [n for n in reversed(range(len(layers))) if layers[n].gradient_bytes]
     sizes = [max(1, round(layers[n].gradient_bytes)) for n in numbers]
     return tuple(tuple(numbers[i] for i in bucket) for bucket in ddp_buckets(sizes, bucket_cap_bytes=bucket_bytes))
@@ -233,37 +235,35 @@ def law_terms(
 
 def _checked_layers(layers: Sequence[Layer]) -> tuple[Layer, ...]:
     if not isinstance(layers, Sequence):
-        raise ValueError(f"layers is {layers!r}; give a list of Layer, in forward order")
+        raise ValueError(f"layers is {shown(layers)}; give a list of Layer, in forward order")
     layers = tuple(layers)
     for number, layer in enumerate(layers):
         if not isinstance(layer, Layer):
-            raise ValueError(f"layer {number} is {layer!r}; give a Layer, such as Layer(0.010, gradient_bytes=4 * MiB)")
+            raise ValueError(
+                f"layer {number} is {shown(layer)}; give a Layer, such as Layer(0.010, gradient_bytes=4 * MiB)"
+            )
     if not layers:
         raise ValueError("layers is empty; give at least one Layer")
     return layers
 
 
 def _check_group(world_size: int, strategy: str, shard_size: int | None, link: Link, across: Link | None) -> None:
-    check_whole("world_size", world_size, "a number of ranks")
+    sharing_ranks(world_size, strategy, shard_size)
     if not isinstance(link, Link):
-        raise ValueError(f"link is {link!r}; give a Link, such as Link(125 * MB) for 1 Gbit/s")
+        raise ValueError(f"link is {shown(link)}; give a Link, such as Link(125 * MB) for 1 Gbit/s")
     if strategy != "hsdp":
-        for name, value in (("shard_size", shard_size), ("across", across)):
-            if value is not None:
-                raise ValueError(
-                    f"{name} is {value!r}, but {strategy} has no shard groups: leave it out, or choose 'hsdp'"
-                )
+        if across is not None:
+            raise ValueError(
+                f"across is {shown(across)}, but {strategy} has no shard groups: leave it out, or choose 'hsdp'"
+            )
         return
-    check_whole("shard_size", shard_size, "the ranks of a shard group")
-    if world_size % shard_size:
-        raise ValueError(f"shard_size is {shard_size!r}; give a divisor of world_size = {world_size}")
     if not isinstance(across, Link):
-        raise ValueError(f"across is {across!r}; hsdp needs the link between its replicas: give a Link")
+        raise ValueError(f"across is {shown(across)}; hsdp needs the link between its replicas: give a Link")
 
 
 def _checked_buckets(buckets: Sequence[Sequence[int]], layers: Sequence[Layer]) -> tuple[tuple[int, ...], ...]:
     if not isinstance(buckets, Sequence) or not all(isinstance(bucket, Sequence) for bucket in buckets):
-        raise ValueError(f"buckets is {buckets!r}; give a list of lists of layers' numbers, such as [[1], [0]]")
+        raise ValueError(f"buckets is {shown(buckets)}; give a list of lists of layers' numbers, such as [[1], [0]]")
     chosen = tuple(tuple(bucket) for bucket in buckets)
     for number in (number for bucket in chosen for number in bucket):
         check_whole("a layer's number in buckets", number, f"one of 0 to {len(layers) - 1}", least=0)
@@ -272,7 +272,7 @@ def _checked_buckets(buckets: Sequence[Sequence[int]], layers: Sequence[Layer]) 
     needed = [number for number, layer in enumerate(layers) if layer.gradient_bytes]
     if len(set(numbers)) < len(numbers) or not set(needed) <= set(numbers) <= set(range(len(layers))) or () in chosen:
         raise ValueError(
-            f"buckets is {chosen!r}; give every layer with gradients, 0 to {len(layers) - 1}, in one bucket, and no "
-            "empty bucket"
+            f"buckets is {shown(chosen)}; give every layer with gradients, 0 to {len(layers) - 1}, in one bucket, and "
+            "no empty bucket"
         )
     return chosen

@@ -16,15 +16,14 @@ much is sent.
 
 from __future__ import annotations
 
-import csv
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
-from utils.theory.arguments import check_amount, check_whole, check_yes_or_no, unknown
+from utils.theory.arguments import check_amount, check_choice, check_ranks, check_yes_or_no
 from utils.theory.traffic import bus_bandwidth, collective_bytes
-from utils.theory.units import GB, format_bytes, plain
+from utils.theory.units import GB, format_bytes, plain, shown
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,9 @@ class Sweep:
     measured: tuple[tuple[int, float], ...]
     points: tuple[tuple[int, float], ...]
     source: str
+
+    def __repr__(self) -> str:
+        return f"Sweep({self.name}: {self.kind}, {len(self.measured)} sizes)"
 
     @property
     def world_size(self) -> int:
@@ -76,7 +78,9 @@ class Sweep:
 @cache
 def sweeps() -> dict[str, Sweep]:
     """All sweeps by name, read from the file when first asked for."""
-    text = (files("utils.theory") / "data" / "busbw_sweeps.csv").read_text(encoding="utf-8")
+    import csv  # for the file alone
+
+    text = (Path(__file__).parent / "data" / "busbw_sweeps.csv").read_text(encoding="utf-8")
     grouped: dict[str, list[dict[str, str]]] = {}
     for row in csv.DictReader(text.splitlines()):
         grouped.setdefault(row["sweep"], []).append(row)
@@ -85,13 +89,14 @@ def sweeps() -> dict[str, Sweep]:
 
 def sweep(name: str) -> Sweep:
     """The sweep of that name; ValueError with the nearest names if there is none."""
-    if not isinstance(name, str) or name not in sweeps():
-        raise ValueError(unknown("sweep", name, tuple(sweeps())))
+    check_choice("sweep", name, sweeps())
     return sweeps()[name]
 
 
 def left_out_errors(measured: Sweep) -> dict[int, float]:
     """By size, except the first and last: relative error of the time predicted from the other sizes alone."""
+    if not isinstance(measured, Sweep):
+        raise ValueError(f"measured is {shown(measured)}; give a Sweep, as sweep(name) does")
     points = measured.measured
     return {
         size: _between(_never_falling(points[:i] + points[i + 1 :]), size) / seconds - 1
@@ -108,7 +113,7 @@ def in_switch_bytes(total_bytes: float, world_size: int) -> float:
     (n + 1) / n · S, against the ring's 2 (n - 1) / n · S. From 4 GPUs on that is less.
     Errors as for `traffic.collective_bytes`.
     """
-    check_whole("world_size", world_size, "a number of GPUs")
+    check_ranks("world_size", world_size, "a number of GPUs")
     check_amount("total_bytes", total_bytes, "a size in bytes", "such as 4 * GB", least=0)
     n = int(world_size)
     return (n + 1) * plain(total_bytes) / n if n > 1 else 0.0
@@ -121,7 +126,7 @@ def in_switch_bus_bandwidth(rate: float, world_size: int) -> float:
     309 GB/s on H100 and H200 (of 450), 542 GB/s on B200 (of 900).
     """
     check_amount("rate", rate, "what a GPU sends, in bytes per second", "such as 309 * GB")
-    check_whole("world_size", world_size, "a number of GPUs", least=2)
+    check_ranks("world_size", world_size, "a number of GPUs", least=2)
     return plain(rate) * collective_bytes("all_reduce", 1, world_size) / in_switch_bytes(1, world_size)
 
 

@@ -5,7 +5,7 @@ Source: huggingface/accelerate, src/accelerate/commands/estimate.py (1.15.0).
 
 from __future__ import annotations
 
-from utils.theory.arguments import unknown
+from utils.theory.arguments import check_choice
 from utils.theory.explain import Estimate, estimate
 from utils.theory.peers.arguments import GIB_CALLED_GB, amount
 from utils.theory.peers.printed import by_1024
@@ -21,8 +21,7 @@ def accelerate(
     (bert-base-cased: 8192, two buffers of 512 positions). It has no input for ranks or for activations.
     """
     parameters, smaller = amount("parameters", parameters), {"float32": 1, "float16": 2, "int8": 4, "int4": 8}
-    if dtype not in smaller:
-        raise ValueError(unknown("dtype", dtype, tuple(smaller)))
+    check_choice("dtype", dtype, smaller)
     total = 4 * parameters + amount("buffer_bytes", buffer_bytes, least=0)
     each = total / parameters
     parts = [("weights", total, each), ("fp32 gradients", total, each), ("optimizer", 2 * total, 2 * each)]

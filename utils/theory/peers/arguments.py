@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from utils.theory.arguments import check_amount, check_whole
+from utils.theory.arguments import check_amount, check_ranks, check_whole, check_yes_or_no
 from utils.theory.units import plain
 
 GIB_CALLED_GB = "it divides by 2^30 and writes GB"
@@ -12,6 +12,18 @@ def count(name: str, value: int, least: int = 1) -> int:
     """`value` as Python's own int, after its check."""
     check_whole(name, value, "a count", least)
     return int(value)
+
+
+def group(name: str, value: int) -> int:
+    """A number of ranks or GPUs, after its check."""
+    check_ranks(name, value, "a count")
+    return int(value)
+
+
+def flags(**given: bool) -> None:
+    """Raise ValueError for the first that is neither True nor False."""
+    for name, value in given.items():
+        check_yes_or_no(name, value)
 
 
 def amount(name: str, value: float, least: float | None = None) -> float:

@@ -6,7 +6,7 @@ Source: deepspeedai/DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py and stage
 from __future__ import annotations
 
 from utils.theory.explain import Estimate, estimate
-from utils.theory.peers.arguments import GIB_CALLED_GB, amount, count, state
+from utils.theory.peers.arguments import GIB_CALLED_GB, amount, flags, group, state
 from utils.theory.peers.printed import gib
 from utils.theory.units import GiB
 
@@ -25,8 +25,9 @@ def deepspeed_zero2(
 
     before_june_2024: the rule until pull request 5099, 4 Psi + 16 Psi / N, which its documentation still shows.
     """
+    flags(cpu_offload=cpu_offload, before_june_2024=before_june_2024)
     parameters = amount("parameters", parameters)
-    gpus_per_node, nodes = count("gpus_per_node", gpus_per_node), count("nodes", nodes)
+    gpus_per_node, nodes = group("gpus_per_node", gpus_per_node), group("nodes", nodes)
     buffer_factor, n = amount("buffer_factor", buffer_factor), gpus_per_node * nodes
     quirks = [GIB_CALLED_GB, "at one GPU it counts 20 bytes per parameter, where its ZeRO-3 estimator counts 18"]
     if cpu_offload:
@@ -62,8 +63,9 @@ def deepspeed_zero3(
     With the optimizer on the CPU 2 Psi / N in place of 18 Psi / N, with the parameters there too 0.
     `cpu_offload_params` counts only together with `cpu_offload`.
     """
+    flags(cpu_offload=cpu_offload, cpu_offload_params=cpu_offload_params, zero_init=zero_init)
     parameters, largest_layer = amount("parameters", parameters), amount("largest_layer", largest_layer)
-    gpus_per_node, nodes = count("gpus_per_node", gpus_per_node), count("nodes", nodes)
+    gpus_per_node, nodes = group("gpus_per_node", gpus_per_node), group("nodes", nodes)
     buffer_factor, n = amount("buffer_factor", buffer_factor), gpus_per_node * nodes
     parts = [("largest layer", 4 * largest_layer, None, 1, "the largest module, gathered with its gradient")]
     total, node_share = 4 * largest_layer, 1 / nodes

@@ -5,8 +5,9 @@ Source: EleutherAI/cookbook, calc/calc_transformer_mem.py (069ae2e).
 
 from __future__ import annotations
 
+from utils.theory.arguments import check_divisor
 from utils.theory.explain import Estimate, estimate
-from utils.theory.peers.arguments import amount, count, state
+from utils.theory.peers.arguments import amount, count, flags, group, state
 from utils.theory.peers.printed import by_thousands, gib
 from utils.theory.units import GiB, shown
 
@@ -54,9 +55,19 @@ def eleuther(
     them; its settings for inference and for mixtures of experts are left out.
     """
     whole = {"hidden": hidden, "layers": layers, "heads": heads, "vocabulary": vocabulary, "sequence": sequence}
-    whole |= {"micro_batch": micro_batch, "num_gpus": num_gpus, "tensor_parallel": tensor_parallel}
-    whole |= {"pipeline_parallel": pipeline_parallel, "mlp_linears": mlp_linears}
-    h, layers, heads, vocabulary, s, b, n, tp, pp, mlp_linears = (count(name, v) for name, v in whole.items())
+    whole |= {"micro_batch": micro_batch, "mlp_linears": mlp_linears}
+    h, layers, heads, vocabulary, s, b, mlp_linears = (count(name, v) for name, v in whole.items())
+    ranks = {"num_gpus": num_gpus, "tensor_parallel": tensor_parallel, "pipeline_parallel": pipeline_parallel}
+    n, tp, pp = (group(name, value) for name, value in ranks.items())
+    if num_gpus > 1 or tp * pp == 1:  # 1 is what it takes if it is not told, whatever the other two
+        check_divisor("tensor_parallel times pipeline_parallel", tp * pp, n, "num_gpus", "they share the GPUs")
+    flags(
+        checkpoint_activations=checkpoint_activations,
+        partition_activations=partition_activations,
+        mixed_precision=mixed_precision,
+    )
+    low_bytes, high_bytes = amount("low_bytes", low_bytes), amount("high_bytes", high_bytes)
+    gradient_bytes = amount("gradient_bytes", gradient_bytes)
     if count("zero_stage", zero_stage, least=0) > 3:
         raise ValueError(f"zero_stage is {shown(zero_stage)}; ZeRO has stages 0 (none) to 3: give one of 0, 1, 2, 3")
     ffn_expansion, kv_ratio = amount("ffn_expansion", ffn_expansion), amount("kv_ratio", kv_ratio)
@@ -75,7 +86,7 @@ def eleuther(
     is_split, has_buffers = tp * pp > 1, zero_stage > 0 and n > 1
     parts = [
         state("weights", each, parameters, tp * pp * (n if zero_stage == 3 else 1)),
-        state("fp32 gradients" if gradient_bytes == 4 else "16-bit gradients", gradient_bytes, parameters, cut),
+        state("fp32 gradients" if gradient_bytes >= 4 else "16-bit gradients", gradient_bytes, parameters, cut),
         state("master weights", 4, parameters, n if zero_stage else 1),
         state("optimizer", 8, parameters, n if zero_stage else 1),
         ("buckets", bucket * each if has_buffers else 0, None, 1, "ZeRO's all-gather bucket"),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from utils.theory.architecture import Architecture
-from utils.theory.arguments import check_amount, check_whole
+from utils.theory.architecture import Architecture, check_model
+from utils.theory.arguments import check_amount, check_one_of
 from utils.theory.explain import Estimate, estimate
-from utils.theory.memory import SHARDED, model_states, sharing_ranks
+from utils.theory.memory import SHARDED, model_states, named_recipe, sharing_ranks
 from utils.theory.peers.accelerate import accelerate
 from utils.theory.peers.deepspeed import deepspeed_zero2, deepspeed_zero3
 from utils.theory.peers.eleuther import eleuther
 from utils.theory.peers.megatron import megatron
-from utils.theory.recipes import PRECISION_RECIPES, Recipe
+from utils.theory.recipes import Recipe
 from utils.theory.units import GB, format_bytes, plain
 
 #: By calculator, the ZeRO stages that it answers for. accelerate has no input for ranks: its answer is that of stage 0.
@@ -40,7 +40,7 @@ def own_estimate(
     """
     states = model_states(parameters, world_size, strategy, shard_size, recipe)
     check_amount("activations", activations, "a number of bytes", "such as 10 * GB", least=0)
-    used = recipe if isinstance(recipe, Recipe) else PRECISION_RECIPES[recipe]
+    used = named_recipe(recipe)
     parameters, activations = plain(parameters), plain(activations)
     sharing, own_gradients = sharing_ranks(world_size, strategy, shard_size), used.gradients - used.gradient_copy
     is_fp32 = own_gradients >= 4
@@ -50,12 +50,14 @@ def own_estimate(
         ranks = sharing if like in SHARDED[strategy] else 1
         return name, each * parameters / ranks, each, ranks
 
+    def copy(name: str) -> tuple[str, float, float, int]:
+        return part(name, used.gradient_copy, "optimizer")
+
     parts = [
         part("weights", used.weights, "weights"),
         part("16-bit gradients", 0 if is_fp32 else own_gradients, "gradients"),
-        part("fp32 gradients", own_gradients, "gradients")
-        if is_fp32
-        else part("fp32 gradients", used.gradient_copy, "optimizer"),
+        part("fp32 gradients", own_gradients, "gradients") if is_fp32 else copy("fp32 gradients"),
+        *([(*copy("miscellaneous"), "the optimizer's copy of the gradients")] if is_fp32 else []),
         part("master weights", used.master_weights, "master_weights"),
         part("optimizer", used.optimizer, "optimizer"),
     ]
@@ -82,12 +84,12 @@ def job_estimates(
     """What each calculator in `STAGES` that knows the stage says about one GPU, by its name there.
 
     world_size: N data-parallel ranks, no other parallelism. stage: 0 (plain data parallelism) to 3. recipe and
-    activations (bytes) go into this suite's answer alone. DeepSpeed is asked without offload, on nodes of up to 8 GPUs.
-    Megatron-LM is given the vocabulary as it is, not padded, and its rule without sequence parallelism.
+    activations (bytes) go into this suite's answer alone: with 0 it is model states only, beside peers that count
+    activations too; `activations.activation_bytes` gives them. DeepSpeed is asked without offload, on nodes of up to 8
+    GPUs. Megatron-LM is given the vocabulary as it is, not padded, and its rule without sequence parallelism.
     """
-    check_whole("stage", stage, "a stage of ZeRO, 0 to 3", least=0)
-    if stage > 3:
-        raise ValueError(f"stage is {stage!r}; ZeRO has stages 0 (none) to 3: give one of 0, 1, 2, 3")
+    check_model(model)
+    check_one_of("stage", stage, (0, 1, 2, 3))
     own = own_estimate(model.parameters, world_size, STRATEGY_OF_STAGE[stage], recipe, activations=activations)
     per_node = max(each for each in range(1, 9) if world_size % each == 0)
     nodes = int(world_size) // per_node

@@ -6,8 +6,9 @@ rules are those of d98e8a6).
 
 from __future__ import annotations
 
+from utils.theory.arguments import check_divisor
 from utils.theory.explain import Estimate, estimate
-from utils.theory.peers.arguments import count, state
+from utils.theory.peers.arguments import count, flags, group, state
 from utils.theory.units import MiB
 
 
@@ -40,10 +41,22 @@ def megatron(
     every norm, RMSNorm or not: there `rms_norm` is False.
     """
     whole = {"hidden": hidden, "layers": layers, "heads": heads, "ffn": ffn, "padded_vocabulary": padded_vocabulary}
-    whole |= {"data_parallel": data_parallel, "sequence": sequence, "micro_batch": micro_batch}
-    whole |= {"tensor_parallel": tensor_parallel, "pipeline_parallel": pipeline_parallel}
-    h, layers, heads, ffn, v, d, s, b, tp, pp = (count(name, value) for name, value in whole.items())
+    whole |= {"sequence": sequence, "micro_batch": micro_batch}
+    h, layers, heads, ffn, v, s, b = (count(name, value) for name, value in whole.items())
+    ranks = {"data_parallel": data_parallel, "tensor_parallel": tensor_parallel, "pipeline_parallel": pipeline_parallel}
+    d, tp, pp = (group(name, value) for name, value in ranks.items())
+    flags(
+        distributed_optimizer=distributed_optimizer,
+        swiglu=swiglu,
+        rms_norm=rms_norm,
+        untied=untied,
+        sequence_parallel_and_selective=sequence_parallel_and_selective,
+    )
     groups = heads if query_groups is None else count("query_groups", query_groups)
+    check_divisor("query_groups", groups, heads, "heads", "each group of heads shares its keys")
+    for name, value in (("virtual_pipeline", virtual_pipeline), ("microbatches", microbatches)):
+        if value is not None:
+            count(name, value)
     channels = h // heads if kv_channels is None else count("kv_channels", kv_channels)
     norm = 1 if rms_norm else 2
     attention = 2 * h * h * ((1 + groups / heads) * (channels * heads / h))
@@ -55,9 +68,9 @@ def megatron(
     per_layer = size * (18 + 4 * (ffn / h)) if sequence_parallel_and_selective else size * (10 + 24 / tp)
     activations = per_layer * layers + 8 * s * b * pp + size * pp
     if virtual_pipeline is not None:
-        activations *= 1 + (pp - 1) / (pp * count("virtual_pipeline", virtual_pipeline))
+        activations *= 1 + (pp - 1) / (pp * int(virtual_pipeline))
     elif pp > 1 and microbatches is not None:
-        activations *= min(1, count("microbatches", microbatches) / pp)
+        activations *= min(1, int(microbatches) / pp)
     if sequence_parallel_and_selective:
         activations = (activations + (size * 4 * (1 + v / h) if pp == 1 else 0)) / tp
         kept = "18 + 4 ffn / h bytes per token, layer and unit of width, and fp32 logits"

@@ -14,7 +14,7 @@ def gib(size: float, digits: int = 2) -> str:
 
 def by_thousands(number: float) -> str:
     """ "6.76 B" for 6.76e9: with two decimals at most, as EleutherAI's calculator writes numbers of parameters."""
-    power = math.floor(math.log(number, 1000))
+    power = min(math.floor(math.log(number, 1000)), 6)
     return f"{round(number / math.pow(1000, power), 2)} {('', 'K', 'M', 'B', 'T', 'P', 'E')[power]}"
 
 

@@ -2,6 +2,7 @@
 
 from utils.theory.traffic.collective import (
     KINDS,
+    RING_PASSES,
     Traffic,
     algorithm_bandwidth,
     bus_bandwidth,
@@ -17,6 +18,7 @@ from utils.theory.traffic.step_traffic import Collective, NodeTraffic, StepTraff
 
 __all__ = [
     "KINDS",
+    "RING_PASSES",
     "Collective",
     "NodeTraffic",
     "StepTraffic",

@@ -17,12 +17,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
-from numbers import Real
 
-from utils.theory.arguments import is_whole
-from utils.theory.units import MiB, as_float, plain, shown
+from utils.theory.arguments import MOST_RANKS, check_amount, check_choice, check_whole, is_whole
+from utils.theory.units import MiB, plain, shown
 
+_MOST_LISTED = 100_000
 # A rule gives (sent, received) in n-ths of S for the rank that stands `place` ranks after the root (the root: 0).
 _Rule = Callable[[int, int], tuple[int, int]]
 
@@ -32,10 +31,11 @@ def _around_the_ring(passes: int) -> _Rule:
     return lambda n, place: (passes * (n - 1), passes * (n - 1))
 
 
+#: How often a ring's collective goes round: n - 1 steps each time, and in each step S / n bytes from every rank.
+RING_PASSES: dict[str, int] = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1}
+
 _RING: dict[str, _Rule] = {
-    "all_reduce": _around_the_ring(passes=2),
-    "all_gather": _around_the_ring(passes=1),
-    "reduce_scatter": _around_the_ring(passes=1),
+    **{kind: _around_the_ring(passes) for kind, passes in RING_PASSES.items()},
     "all_to_all": _around_the_ring(passes=1),  # not a ring: one chunk straight to each of the n - 1 others
     # From the root along the ring in small pieces; the rank before the root is the end of the line.
     "broadcast": lambda n, place: (n if place < n - 1 else 0, n if place > 0 else 0),
@@ -94,18 +94,18 @@ def traffic_by_rank(
 ) -> tuple[Traffic, ...]:
     """What every rank of a group sends and receives, by rank. rules: "ring" or "gloo".
 
-    "send" is a whole message here: `root` sends it, the next rank receives it. "recv" is the same message.
+    No more than 100,000 ranks, as all are listed. "send" is a whole message here: `root` sends it, the next rank
+    receives it. "recv" is the same message.
     Errors as for `collective_bytes`.
     """
-    if rules not in ("ring", "gloo"):
-        raise ValueError(f"rules is {rules!r}; choose 'ring' (what bus bandwidth is defined by) or 'gloo'")
+    check_choice("rules", rules, ("ring", "gloo"))
     sent, received = (collective_bytes, received_bytes) if rules == "ring" else (gloo_bytes, gloo_received_bytes)
+    check_group(kind, world_size, root, most=_MOST_LISTED)
     if kind in ("send", "recv"):
         message = sent("send", total_bytes, world_size, root, root)
         world_size = int(world_size)
         target = (int(root) + 1) % world_size
         return tuple(Traffic(message * (r == root), message * (r == target)) for r in range(world_size))
-    check_group(kind, world_size, root)
     world_size = int(world_size)
     return tuple(
         Traffic(sent(kind, total_bytes, world_size, rank, root), received(kind, total_bytes, world_size, rank, root))
@@ -214,36 +214,25 @@ def _shares(
     return rules[kind](n, (int(rank) - int(root)) % n)
 
 
-def check_group(kind: str, world_size: int, root: int, kinds: tuple[str, ...] = KINDS) -> None:
-    """Raise ValueError, in one sentence, for a kind not in `kinds`, a world size below 1, a root outside the group."""
-    if not isinstance(kind, str) or kind not in kinds:
-        raise ValueError(_unknown(kind, kinds))
-    if not is_whole(world_size) or world_size < 1:
-        raise ValueError(f"world_size is {world_size!r}; it is a number of ranks: give a whole number of at least 1")
+def check_group(kind: str, world_size: int, root: int, kinds: tuple[str, ...] = KINDS, most: int = MOST_RANKS) -> None:
+    """Raise ValueError, in one sentence, for a kind not in `kinds`, a world size below 1 or above `most`, a root
+    outside the group."""
+    check_choice("kind", kind, kinds)
+    check_whole("world_size", world_size, "a number of ranks", most=most)
     if not is_whole(root) or not 0 <= root < world_size:
         raise ValueError(_outside("root", root, world_size))
 
 
 def _check_size(total_bytes: float) -> None:
-    if isinstance(total_bytes, bool) or not isinstance(total_bytes, Real) or not 0 <= as_float(total_bytes) < math.inf:
-        raise ValueError(
-            f"total_bytes is {shown(total_bytes)}; give a finite number of bytes of at least 0, such as 4 * MiB"
-        )
+    check_amount("total_bytes", total_bytes, "a number of bytes", "such as 4 * MiB", least=0)
 
 
 def _check_seconds(seconds: float) -> None:
-    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < as_float(seconds) < math.inf:
-        raise ValueError(f"seconds is {seconds!r}; it is a duration: give a finite number greater than 0")
+    check_amount("seconds", seconds, "a duration", "such as 0.002")
 
 
 def _outside(name: str, value: object, world_size: int) -> str:
     return (
-        f"{name} is {value!r}, but a group of {world_size} has ranks 0 to {world_size - 1}: "
+        f"{name} is {shown(value)}, but a group of {world_size} has ranks 0 to {world_size - 1}: "
         "give a whole number in that range"
     )
-
-
-def _unknown(kind: object, kinds: tuple[str, ...]) -> str:
-    near = get_close_matches(kind.lower().replace("-", "_"), kinds, n=2, cutoff=0.5) if isinstance(kind, str) else []
-    hint = f"did you mean {' or '.join(repr(k) for k in near)}?" if near else f"choose one of {', '.join(kinds)}"
-    return f"kind is {kind!r}, which is no collective known here; {hint}"

@@ -20,15 +20,13 @@ of the one rank at the border.
 
 from __future__ import annotations
 
-import math
+from utils.theory.arguments import check_amount, check_choice, check_divisor, check_whole, check_yes_or_no
+from utils.theory.memory import GATHERING, sharing_ranks
+from utils.theory.traffic.collective import RING_PASSES
+from utils.theory.traffic.step_traffic import Entry, StepTraffic, leaving_replica_rings, leaving_shard_rings, moved_as
+from utils.theory.units import plain, shown
 
-from utils.theory.arguments import check_amount, check_whole, check_yes_or_no, is_whole, unknown
-from utils.theory.traffic.step_traffic import Entry, StepTraffic, leaving_replica_rings, leaving_shard_rings
-from utils.theory.units import as_float, plain, shown
-
-_GATHERING = ("zero3", "fsdp", "hsdp")  # the strategies that shard the parameters and gather them to compute
 _REDUCED_ONCE = ("ddp", "zero1")  # these keep whole gradients, so that they can wait for the last micro-batch
-STRATEGIES: tuple[str, ...] = ("ddp", "zero1", "zero2", *_GATHERING)
 RULES = ("ring", "gloo")
 
 
@@ -77,27 +75,22 @@ def step_bytes(
     Shares are exact; a framework that pads its shards moves a little more.
     Raises ValueError, in one sentence, naming the value, what is allowed and what to do.
     """
-    _check_strategy(strategy, shard_size, reshard_after_forward, root_parameters, all_reduce_every_micro_batch)
+    ranks = sharing_ranks(world_size, strategy, shard_size)
+    _check_options(strategy, reshard_after_forward, root_parameters, all_reduce_every_micro_batch)
     check_amount("parameters", parameters, "a number of parameters", "such as 7.5e9")
-    check_whole("world_size", world_size, "a number of ranks")
     check_whole("micro_batches", micro_batches, "a number of passes before a step")
     check_amount("bytes_per_element", bytes_per_element, "the size of a gathered parameter", "such as 2")
     if gradient_bytes_per_element is None:
         gradient_bytes_per_element = bytes_per_element
     else:
         check_amount("gradient_bytes_per_element", gradient_bytes_per_element, "the size of a gradient", "such as 4")
-    _check_divides("nodes", nodes, world_size, "nodes hold equally many ranks")
-    if not isinstance(rules, str) or rules not in RULES:
-        raise ValueError(unknown("rules", rules, RULES))
+    check_divisor("nodes", nodes, world_size, "world_size", "nodes hold equally many ranks")
+    check_choice("rules", rules, RULES)
     if reduce_every_micro_batch is None:
         reduce_every_micro_batch = strategy not in _REDUCED_ONCE
     else:
         check_yes_or_no("reduce_every_micro_batch", reduce_every_micro_batch)
-    if strategy == "hsdp":
-        _check_divides("shard_size", shard_size, world_size, "hsdp needs the size of its shard groups")
-        group = int(shard_size)
-    else:
-        group = 1 if strategy == "ddp" else int(world_size)
+    group = 1 if strategy == "ddp" else ranks
     psi, n, k, nodes = plain(parameters), int(world_size), int(micro_batches), int(nodes)
     gradients, weights = psi * plain(gradient_bytes_per_element), psi * plain(bytes_per_element)
     reductions = k if reduce_every_micro_batch else 1
@@ -108,16 +101,10 @@ def step_bytes(
         )
     replicated = 1 if all_reduce_every_micro_batch is False else reductions
 
-    # Nothing below is larger than this product, which as a float is infinite rather than an error.
-    if not 6 * as_float(n) * as_float(k) * max(as_float(gradients), as_float(weights)) < math.inf:
-        raise ValueError(
-            f"{shown(parameters)} parameters and {shown(micro_batches)} micro-batches move more bytes than a float "
-            "holds: give numbers as they occur, such as 7.5e9 and 8"
-        )
     plan: tuple[Entry, ...]
     if strategy == "ddp":
         plan = (("all_reduce", "gradients", gradients, "replica", reductions),)
-    elif strategy in _GATHERING:
+    elif strategy in GATHERING:
         if not root_parameters <= psi:
             raise ValueError(
                 f"root_parameters is {shown(root_parameters)}; the root is part of the model's {shown(parameters)} "
@@ -146,9 +133,9 @@ def _sent(
     in_shards = in_replicas = 0.0
     for kind, _, size, where, times in plan:
         if where == "replica":
-            in_replicas += 2 * times * size
+            in_replicas += RING_PASSES[kind] * times * size
         else:
-            in_shards += times * size * (2 if rules == "gloo" and kind == "reduce_scatter" else 1)
+            in_shards += RING_PASSES[moved_as(kind, rules)] * times * size
     shard_sent = (group - 1) * in_shards / group
     replica_sent = (n // group - 1) * in_replicas / (n // group)
     leaving_shards = _busiest(on_node, group, nodes)
@@ -170,33 +157,19 @@ def _busiest(on_node: int, group: int, nodes: int) -> int:
     return max(leaving_shard_rings(node, on_node, group) for node in range(min(nodes, group)))
 
 
-def _check_strategy(
-    strategy: str, shard_size: int | None, reshard_after_forward: bool, root_parameters: float, all_reduced: bool | None
+def _check_options(
+    strategy: str, reshard_after_forward: bool, root_parameters: float, all_reduced: bool | None
 ) -> None:
-    """The strategy, and the options that only some strategies have."""
-    if not isinstance(strategy, str) or strategy not in STRATEGIES:
-        raise ValueError(unknown("strategy", strategy, STRATEGIES))
-    if strategy != "hsdp":
-        if shard_size is not None:
-            raise ValueError(
-                f"shard_size is {shown(shard_size)}, but {strategy} has no shard groups: leave it out, or choose 'hsdp'"
-            )
-        if all_reduced is not None:
+    """The options that only some strategies have."""
+    if all_reduced is not None:
+        if strategy != "hsdp":
             raise ValueError(
                 f"all_reduce_every_micro_batch is {shown(all_reduced)}, but {strategy} has no replicas of shard "
                 "groups: leave it out, or choose 'hsdp'"
             )
-    elif all_reduced is not None:
         check_yes_or_no("all_reduce_every_micro_batch", all_reduced)
     check_yes_or_no("reshard_after_forward", reshard_after_forward)
     check_amount("root_parameters", root_parameters, "a number of parameters", "such as 262e6", least=0)
-    if strategy not in _GATHERING and (root_parameters or not reshard_after_forward):
+    if strategy not in GATHERING and (root_parameters or not reshard_after_forward):
         given = f"root_parameters is {shown(root_parameters)}" if root_parameters else "reshard_after_forward is False"
         raise ValueError(f"{given}, but {strategy} gathers nothing to compute: leave it out, or choose 'fsdp'")
-
-
-def _check_divides(name: str, value: object, world_size: int, why: str) -> None:
-    if not is_whole(value) or value < 1 or world_size % value:
-        raise ValueError(
-            f"{name} is {shown(value)}; {why}: give a whole number of at least 1 that divides world_size = {world_size}"
-        )

@@ -15,6 +15,7 @@ from utils.theory.units import format_bytes
 
 # A collective of a step: (kind, what for, S in bytes, its group, how many times). Groups: "shard", "replica".
 Entry = tuple[str, str, float, str, int]
+_ALONE = "there is no other rank"
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,12 @@ class StepTraffic:
         )
 
     def _sent(self, kind: str, total_bytes: float, group_size: int) -> float:
-        # gloo's reduce-scatter is an all-reduce of which each rank keeps its slice; the rest is the ring's.
-        moved = "all_reduce" if self.rules == "gloo" and kind == "reduce_scatter" else kind
-        return collective_bytes(moved, total_bytes, group_size)
+        return collective_bytes(moved_as(kind, self.rules), total_bytes, group_size)
 
     def __str__(self) -> str:
         heads, rows, total = self._table()
+        if not rows:
+            return f"{self._title()}\nnothing is sent: {_ALONE}"
         widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
         lines = [
             "  ".join(
@@ -108,6 +109,8 @@ class StepTraffic:
 
     def _repr_html_(self) -> str:
         heads, rows, total = self._table()
+        if not rows:
+            return f"<p>{escape(self._title())}</p><p>nothing is sent: {_ALONE}</p>"
         head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
         return (
@@ -118,7 +121,8 @@ class StepTraffic:
     def _title(self) -> str:
         groups = f" in shard groups of {self.shard_size}" if self.strategy == "hsdp" else ""
         return (
-            f"{self.strategy}, {self.parameters:,.0f} parameters, {self.world_size} ranks{groups} on "
+            f"{self.strategy}, {float(self.parameters):,.0f} parameters, "
+            f"{self.world_size} rank{'s' if self.world_size > 1 else ''}{groups} on "
             f"{self.nodes} node{'s' if self.nodes > 1 else ''}, {self.rules} rules: bytes sent in a step"
         )
 
@@ -131,6 +135,13 @@ class StepTraffic:
         ]
         node = f"{_size(self.inside)} inside, {_size(self.across)} across"
         return heads, rows, f"each rank sends {_size(self.per_rank)}; each node {node}"
+
+
+def moved_as(kind: str, rules: str) -> str:
+    """The ring's collective that moves as many bytes: gloo's reduce-scatter is an all-reduce of which each rank keeps
+    its slice.
+    """
+    return "all_reduce" if rules == "gloo" and kind == "reduce_scatter" else kind
 
 
 def leaving_shard_rings(node: int, on_node: int, group: int) -> int:
