@@ -19,6 +19,7 @@ from utils.notebooks.hygiene import IGNORED
 SOURCES = {
     "00_ranks_and_collectives": ("counter",),
     "01_plain_data_parallel": ("counter", "clock", "ledger", "recorder"),
+    "02_buckets_and_overlap": ("clock", "ledger", "recorder"),
     "03_ring_cost": ("counter", "clock", "recorder"),
     "calculators": (),  # predicts only
 }

@@ -26,22 +26,28 @@ def bucket_curve_picture(
     measured: Mapping[float, float] | None = None,
     limits: Mapping[str, float] | None = None,
     title: str = "Step time against bucket size",
+    found: str = "measured",
 ) -> Picture:
     """Seconds of a step for each bucket size in bytes, sizes on a logarithmic scale, times from 0.
 
     predicted: the line, at least two sizes. measured: dots at some of the same sizes. limits: name -> seconds, drawn
-    as lines across, such as {"compute alone": step.compute, "nothing overlapped": ...}.
+    as lines across, such as {"compute alone": step.compute, "nothing overlapped": ...}. found: the name of the dots;
+    what comes from emulated links is no measurement.
     Raises ValueError, in one sentence, for fewer sizes, a size or time that is not above 0, or one measured but not
     predicted.
     """
     measured, limits = measured or {}, limits or {}
     board = Board(HEIGHT, WIDTH)
-    board.show(bucket_curve_scene(predicted, measured, limits, title))
-    return Picture(board.figure, bucket_curve_words(predicted, measured, limits, title))
+    board.show(bucket_curve_scene(predicted, measured, limits, title, found))
+    return Picture(board.figure, bucket_curve_words(predicted, measured, limits, title, found))
 
 
 def bucket_curve_scene(
-    predicted: Mapping[float, float], measured: Mapping[float, float], limits: Mapping[str, float], title: str
+    predicted: Mapping[float, float],
+    measured: Mapping[float, float],
+    limits: Mapping[str, float],
+    title: str,
+    found: str = "measured",
 ) -> Scene:
     """The scene that `bucket_curve_picture` shows; errors as there."""
     _check(predicted, measured, limits)
@@ -57,7 +63,7 @@ def bucket_curve_scene(
 
     scene = Scene()
     scene.write(_LEFT, 18, title, TITLE, align="left", bold=True)
-    _draw_key(scene, bool(measured))
+    _draw_key(scene, found if measured else "")
     _draw_scale(scene, most, y)
     _draw_limits(scene, limits, y)
     points = [(x(size), y(predicted[size])) for size in sizes]
@@ -70,28 +76,32 @@ def bucket_curve_scene(
 
 
 def bucket_curve_words(
-    predicted: Mapping[float, float], measured: Mapping[float, float], limits: Mapping[str, float], title: str
+    predicted: Mapping[float, float],
+    measured: Mapping[float, float],
+    limits: Mapping[str, float],
+    title: str,
+    found: str = "measured",
 ) -> str:
     """The picture in words: predictions, and whether the measurement agrees within `TOLERANCE`."""
     _check(predicted, measured, limits)
     said = []
     for size in sorted(predicted):
-        law, found = predicted[size], measured.get(size)
+        law, seconds = predicted[size], measured.get(size)
         told = f"{_size(size)}: predicted {_ms(law)}"
-        if found is not None:
-            agrees = abs(found - law) <= TOLERANCE * law
-            told += f", measured the same within {100 * TOLERANCE:g}%" if agrees else f", measured {_ms(found)}"
+        if seconds is not None:
+            agrees = abs(seconds - law) <= TOLERANCE * law
+            told += f", {found} the same within {100 * TOLERANCE:g}%" if agrees else f", {found} {_ms(seconds)}"
         said.append(f"{told}.")
     said += [f"{name}: {_ms(seconds)}." for name, seconds in limits.items()]
     return f"{title}. {' '.join(said)}"
 
 
-def _draw_key(scene: Scene, with_measured: bool) -> None:
+def _draw_key(scene: Scene, found: str) -> None:
     scene.line(_LEFT, 42, _LEFT + 20, 42, INK, 1.6)
     scene.write(_LEFT + 28, 42, "predicted", align="left")
-    if with_measured:
+    if found:
         scene.box(_LEFT + 118, 42 - _DOT / 2, _DOT, _DOT, COMPUTE.colour, edge=INK)
-        scene.write(_LEFT + 136, 42, "measured", align="left")
+        scene.write(_LEFT + 136, 42, found, align="left")
 
 
 def _draw_scale(scene: Scene, most: float, y: Callable[[float], float]) -> None:
