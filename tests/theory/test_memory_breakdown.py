@@ -95,6 +95,13 @@ def test_llama_2_70b_on_64_gpus_of_80_gb():
     assert fits == [True, False] and most == 15
 
 
+def test_no_sequence_is_longer_than_the_learned_positions():
+    gpt = PRESETS["GPT-2"]
+    assert max_sequence(gpt, 8, "ddp", 80 * GB) == 1024
+    memory = training_memory(gpt, 8, "ddp", 700, micro_batch=64).total
+    assert max_sequence(gpt, 8, "ddp", memory, micro_batch=64) == 700
+
+
 def test_a_reserve_is_kept_free():
     breakdown = training_memory(LLAMA_7B, 8, "fsdp", 2048)
     assert breakdown.fits(breakdown.total / 0.9 + 1, reserve=0.1)

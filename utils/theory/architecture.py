@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import NamedTuple
 
-from utils.theory.arguments import check_yes_or_no, is_whole, unknown
+from utils.theory.arguments import check_choice, check_yes_or_no, is_whole
 from utils.theory.shapes import BIASES, LAYOUTS, NORMS, QK_NORMS
 from utils.theory.units import shown
 
@@ -93,8 +93,7 @@ class Architecture:
         for field in ("tied_embeddings", "gated_mlp", "final_norm"):
             check_yes_or_no(field, getattr(self, field))
         for field, known in (("biases", BIASES), ("norm", NORMS), ("qk_norms", QK_NORMS), ("layout", LAYOUTS)):
-            if getattr(self, field) not in tuple(known):
-                raise ValueError(unknown(field, getattr(self, field), tuple(known)))
+            check_choice(field, getattr(self, field), known)
         for field, (least, most) in _RANGES.items():
             self._settle(field, getattr(self, field), least, most)
         if self.head_dim is None and self.hidden % self.heads:

@@ -25,6 +25,8 @@ def is_whole(number: object) -> bool:
 
 def check_whole(name: str, value: object, meaning: str, least: int = 1, most: int = MOST_WHOLE) -> None:
     """Raise ValueError unless `value` is a whole number of at least `least` and at most `most`."""
+    if type(value) is int and least <= value <= most:
+        return  # asked 100,000 times in a search
     if not is_whole(value) or value < least:
         raise ValueError(f"{name} is {shown(value)}; it is {meaning}: give a whole number of at least {least}")
     if value > most:
@@ -41,7 +43,10 @@ def check_amount(name: str, value: object, meaning: str, example: str, least: fl
 
     Above `MOST` it is refused too, and below `LEAST` where it has to be above 0, since it may divide another.
     """
-    is_number = type(value) in (int, float) or (isinstance(value, Real) and not isinstance(value, bool))
+    kind = type(value)
+    if (kind is float or kind is int) and (LEAST if least is None else least) <= value <= MOST:
+        return  # asked 100,000 times in a search
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
     if is_number and (LEAST if least is None else least) <= value <= MOST:
         return
     if is_number and MOST < value < math.inf:

@@ -11,7 +11,7 @@ from typing import Any
 
 from utils.theory.activations import activation_bytes
 from utils.theory.allocations import DEEPSPEED_BUCKET_ELEMENTS
-from utils.theory.architecture import Architecture
+from utils.theory.architecture import Architecture, check_model
 from utils.theory.arguments import (
     check_amount,
     check_choice,
@@ -203,16 +203,21 @@ def max_micro_batch(
 def max_sequence(model: Architecture, world_size: int, strategy: str, memory: float, **more: Any) -> int:
     """The longest sequence, alone in its micro-batch unless `micro_batch` says otherwise; 0 if not even one token fits.
 
+    It is no longer than the model has learned positions, if it has any.
     The other arguments are those of `training_memory`.
     """
-    return _largest(lambda n: training_memory(model, world_size, strategy, n, **more), memory)
+    check_model(model)
+    most = model.learned_positions or None
+    return _largest(lambda n: training_memory(model, world_size, strategy, n, **more), memory, most)
 
 
-def _largest(breakdown: Any, memory: float) -> int:
-    """The largest whole number whose breakdown fits: doubled until it does not, then halved in between."""
+def _largest(breakdown: Any, memory: float, most: int | None = None) -> int:
+    """The largest whole number, up to `most`, whose breakdown fits: doubled until it does not, then halved between."""
+    if most is not None and breakdown(most).fits(memory):
+        return most
     low, high = 0, 1
-    while breakdown(high).fits(memory):
-        low, high = high, 2 * high
+    while high != most and breakdown(high).fits(memory):
+        low, high = high, 2 * high if most is None else min(2 * high, most)
         if high > _LONGEST:
             raise ValueError(f"memory is {shown(memory)}, which holds any batch: give the memory of a GPU, as 80 * GB")
     while high - low > 1:

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from utils.theory.arguments import check_amount, check_choice, check_text
-from utils.theory.units import GB, format_bytes, shown
+from utils.theory.units import GB, format_bytes, plain, shown
 
 ROUNDING = "rounding"
 #: Every name that a term may have, in the order in which they are listed.
@@ -118,7 +118,7 @@ def estimate(
     if left:
         whole.append(Term(ROUNDING, left))
     whole.sort(key=lambda term: TERMS.index(term.name))
-    return Estimate(who, parameters, tuple(whole), **rest)
+    return Estimate(who, plain(parameters), tuple(whole), **rest)
 
 
 @dataclass(frozen=True)

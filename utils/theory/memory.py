@@ -163,7 +163,7 @@ def sharing_ranks(world_size: int, strategy: str, shard_size: int | None) -> int
 def check_bucket_view(gradient_as_bucket_view: bool, strategy: str) -> None:
     """Raise ValueError unless it is True or False, and True where there are no such buckets."""
     check_yes_or_no("gradient_as_bucket_view", gradient_as_bucket_view)
-    if not gradient_as_bucket_view and strategy != "ddp":
+    if gradient_as_bucket_view is False and strategy != "ddp":
         raise ValueError(
             f"gradient_as_bucket_view is False, but {strategy} has none of DDP's buckets: leave it out, or choose 'ddp'"
         )

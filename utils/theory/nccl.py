@@ -57,9 +57,9 @@ def nccl_latency(
         ("algorithm", algorithm, tuple(_BASE)),
         ("protocol", protocol, PROTOCOLS),
         ("inside", inside, INSIDE),
-        ("kind", kind, tuple(RING_PASSES) if algorithm == "ring" else ("all_reduce",)),
     ):
         check_choice(name, value, known)
+    check_choice("kind", kind, RING_PASSES if algorithm == "ring" else ("all_reduce",))
     check_ranks("world_size", world_size)
     check_divisor("nodes", nodes, world_size, "world_size", "nodes hold equally many ranks")
     for name, value in (("network_latency", network_latency), ("network_overhead", network_overhead)):

@@ -19,6 +19,8 @@ _DECIMAL = ("B", "kB", "MB", "GB", "TB")
 
 def plain(number: Real) -> int | float:
     """The same number as Python's own, which does not overflow as NumPy's integers do."""
+    if type(number) is int or type(number) is float:
+        return number
     return int(number) if isinstance(number, Integral) else float(number)
 
 

@@ -154,7 +154,7 @@ def gloo_received_bytes(kind: str, total_bytes: float, world_size: int, rank: in
 
 def _gloo(kind: str, total_bytes: float, world_size: int, rank: int, root: int) -> tuple[float, float]:
     """(sent, received) in bytes."""
-    if kind == "reduce" and world_size != 1:
+    if isinstance(kind, str) and kind == "reduce" and is_whole(world_size) and world_size != 1:
         _shares(_RING, kind, total_bytes, world_size, rank, root)  # for its checks
         return _reduce_by_gloo(plain(total_bytes), int(world_size), int(rank), int(root))
     sent, received = _shares(_GLOO, kind, total_bytes, world_size, rank, root)
