@@ -2,9 +2,9 @@
 
 import pytest
 
+from utils.theory.memory import STRATEGIES
 from utils.theory.models import PRESETS
 from utils.theory.traffic import step_bytes
-from utils.theory.memory import STRATEGIES
 from utils.views.figure import WIDTH
 from utils.views.kinds import GRADIENT, WEIGHTS
 from utils.views.moves import HEIGHT, PRECISIONS, Question, moves_picture, moves_scene, moves_words

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from utils.theory.traffic import StepTraffic, step_bytes
 from utils.theory.memory import STRATEGIES
+from utils.theory.traffic import StepTraffic, step_bytes
 from utils.views.bars import Bar, Frame, draw_bars, draw_key, draw_scale, gb
 from utils.views.board import Board, Scene
 from utils.views.figure import WIDTH, Picture
