@@ -1,6 +1,5 @@
 """Emulated links: real data, and completions that keep to the links' timetable."""
 
-import os
 import time
 from collections import defaultdict
 from datetime import timedelta
@@ -12,11 +11,7 @@ import torch.distributed as dist
 from tests.runtime.namespaces import needs_namespaces
 from utils import Cluster, all_gather_single, launch, reduce_scatter_single
 from utils.runtime import kernel_link
-from utils.runtime.errors import RankDied, RankFailed, RanksHang
-from utils.runtime.paced import PacedLayer
 from utils.runtime.pacer_loads import load
-from utils.theory.sharing import Link
-from utils.theory.step_time import Layer, simulate_step
 
 S = 100_000  # bytes
 LATE = 0.1  # seconds by which all ranks of an operation may be late on a busy machine
@@ -208,40 +203,6 @@ def test_works_and_futures_do_what_the_backends_do():
     assert all(op.completed_at is not None and not op.error for ops in run.timeline.ops for op in ops)
 
 
-def train(rank, how, ranks):
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
-    from torch.nn.parallel import DistributedDataParallel
-
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(*[torch.nn.Linear(32, 32) for _ in range(3)])
-    if how == "ddp":
-        wrapped = DistributedDataParallel(model, bucket_cap_mb=0.005)
-    else:
-        shape, names = ((2, ranks // 2), ("replica", "shard")) if how == "hsdp" else ((ranks,), ("shard",))
-        mesh = init_device_mesh("cpu", shape, mesh_dim_names=names)
-        for layer in model:
-            fully_shard(layer, mesh=mesh)
-        wrapped = fully_shard(model, mesh=mesh)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    batch = torch.arange(8.0)[:, None].expand(8, 32) / 8
-    for _ in range(2):
-        optimizer.zero_grad()
-        wrapped(batch.chunk(ranks)[rank]).square().mean().backward()
-        optimizer.step()
-    return [p.detach() if how == "ddp" else p.full_tensor().detach() for p in model.parameters()]
-
-
-@pytest.mark.parametrize(("how", "nodes", "each"), [("ddp", 2, 1), ("fsdp", 2, 1), ("hsdp", 2, 2)])
-def test_training_gives_the_weights_that_it_gives_without_links(how, nodes, each):
-    run = launch(train, nodes * each, how, nodes * each, cluster=emulated(nodes, each, "1gbit", "1ms"))
-    alone = launch(train, nodes * each, how, nodes * each)
-    torch.testing.assert_close(run.values, alone.values)
-    assert [[op.kind for op in ops] for ops in run.timeline.ops] == [
-        [op.kind for op in ops] for ops in alone.timeline.ops
-    ]
-
-
 def keep_nothing(rank):
     from utils.runtime.storages import COMMUNICATED
 
@@ -264,62 +225,10 @@ def test_no_tensor_is_kept_longer_than_without_links():
     assert launch(keep_nothing, 2, cluster=emulated(2)).values == launch(keep_nothing, 2).values == (0, 0)
 
 
-def fail(rank, how):
-    dist.all_reduce(torch.ones(MB // 40))
-    if rank == 1 and how == "raise":
-        raise ValueError("bad shard")
-    if rank == 1 and how == "kill":
-        os.kill(os.getpid(), 9)
-    if rank == 1 and how == "skip":
-        return
-    if rank == 1 and how == "other":
-        dist.barrier()
-    dist.all_reduce(torch.ones(MB // 40))
-
-
-@pytest.mark.parametrize(
-    ("how", "error", "says"),
-    [
-        ("raise", RankFailed, r"rank 1 raised ValueError: bad shard[\s\S]*rank 0 waits in all_reduce #2"),
-        ("kill", RankDied, "rank 1 was killed by SIGKILL"),
-        ("skip", RanksHang, r"rank 1 having finished[\s\S]*rank 0 waits in all_reduce #2"),
-        ("other", RankFailed, "must issue the same collectives in the same order"),
-    ],
-)
-def test_failures_are_told_as_without_links(how, error, says):
-    start = time.perf_counter()
-    with pytest.raises(error, match=says):
-        launch(fail, 2, how, cluster=emulated(2), timeout=60)
-    assert time.perf_counter() - start < 20
-
-
 def test_a_transfer_that_takes_its_time_is_not_called_stuck():
     """The supervisor looks after one second, and calls ranks stuck after 0.8 s without a move."""
     run = launch(lambda rank: dist.all_reduce(torch.ones(MB // 8)), 2, cluster=emulated(2, link="1.6mbit"), timeout=30)
     assert min(took(operations(run)[0])) >= 2.5
-
-
-def steps_of_ddp(rank, layers, parameters, forward, cap):
-    from torch.nn.parallel import DistributedDataParallel
-
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(*[PacedLayer(parameters, forward) for _ in range(layers)])
-    model = DistributedDataParallel(model, bucket_cap_mb=cap, gradient_as_bucket_view=True)
-    times = []
-    for _ in range(4):
-        dist.barrier()
-        start = time.perf_counter()
-        model(torch.ones(2)).sum().backward()
-        times.append(time.perf_counter() - start)
-    return times[1:]  # the first step has buckets of its own
-
-
-def test_a_step_of_ddp_takes_what_the_simulation_says():
-    """The narrow bound is measured by benchmarks/links.py; a busy machine wakes the layers late."""
-    law = simulate_step([Layer(0.02, gradient_bytes=MB)] * 4, 2, Link(12.5e6), bucket_bytes=MB).seconds
-    run = launch(steps_of_ddp, 2, 4, MB // 4, 0.02, MB / 2**20, cluster=emulated(2, link="100mbit"))
-    steps = [max(times) for times in zip(*run.values, strict=True)]
-    assert law - 1e-3 < min(steps) < 1.1 * law
 
 
 @needs_namespaces
