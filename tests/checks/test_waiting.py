@@ -1,5 +1,6 @@
 """Whether an answer waits is noted, not timed; and what is noted does not depend on where the wait stands."""
 
+import math
 import sys
 
 import pytest
@@ -8,6 +9,7 @@ import torch.distributed as dist
 
 from utils import launch
 from utils.checks import check
+from utils.checks.waiting import unwaited
 
 HELPERS = """
 import torch.distributed as dist
@@ -81,3 +83,18 @@ def ddp_step(rank):
 def test_what_ddp_issues_is_not_handed_out():
     ops = [op for op in launch(ddp_step, 2).timeline[0] if op.kind == "all_reduce"]
     assert ops and not any(op.handed_out for op in ops)
+
+
+def joined_steps(rank):
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+    with model.join():
+        for _ in range(1 + rank):
+            model(torch.ones(2, 4)).sum().backward()
+    dist.all_reduce(torch.ones(1))
+
+
+def test_what_torchs_own_python_code_issues_is_internal_and_needs_no_wait():
+    for ops in launch(joined_steps, 2).timeline.ops:
+        handed_out = [op for op in ops if op.handed_out]
+        assert [op.internal for op in handed_out] == [True] * (len(handed_out) - 1) + [False]
+        assert len(handed_out) > 1 and unwaited(ops, math.inf) == []

@@ -61,6 +61,10 @@ class Seen:
         """The operations between that mark and the next."""
         return tuple(op for label, op in self.issued if label == mark)
 
+    def of_call(self, number: int) -> tuple[Op, ...]:
+        """The operations of one call of the answer, before its step and after, where a case marks both."""
+        return tuple(op for label, op in self.issued if label in (f"call {number}", f"{STEP}{number}"))
+
 
 def run_cases(
     answer: Any, cases: Mapping[str, Case], world_size: int, deadline: float | None = None
@@ -219,6 +223,12 @@ def _disagreement(message: str) -> str:
     ours, theirs = stories.groups() if stories else ("", "")
     if ours.split(" with root")[0] == theirs.split(" with root")[0]:
         difference = "with different roots (`src` or `dst`)"
+    elif types := sorted(set(re.findall(r" in (\w+)", f"{ours} {theirs}"))):
+        kind = ours.split(" ")[0]
+        return (
+            f"the ranks issue {kind} of different types in the same place: some give {types[0]}, others {types[-1]}, "
+            "whose bits mean other numbers. Make it the same type on every rank (a count: a float everywhere)"
+        )
     elif ours.split(" ")[0] == theirs.split(" ")[0]:
         difference = "of different sizes"
     else:

@@ -6,6 +6,7 @@ Whether the numbers are right without waiting is chance. So this is judged first
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -71,25 +72,38 @@ def unwaited(ops: Sequence[Op], until: float) -> list[Op]:
     return [
         op
         for op in ops
-        if op.handed_out and op.kind not in NEED_NO_WAIT and (op.waited_at is None or op.waited_at > until)
+        if op.handed_out
+        and not op.internal
+        and op.kind not in NEED_NO_WAIT
+        and (op.waited_at is None or op.waited_at > until)
     ]
 
 
 def judge_waiting(seen: Sequence[Seen]) -> None:
     """Raise Mistake if a rank's answer returns without waiting for an operation, or touches its tensor before."""
-    for each in seen:
-        if each.unwaited:
-            op = each.unwaited[0]
-            alike = [o for o in each.ops if o.kind == op.kind and o.line == op.line]
-            forgotten = [o for o in alike if o in each.unwaited]
+    _judge([(each.ops, each.unwaited) for each in seen])
+
+
+def judge_ops(by_rank: Sequence[Sequence[Op]]) -> None:
+    """The same of a program that is over: what it has not waited for by then, nobody will."""
+    _judge([(ops, unwaited(ops, math.inf)) for ops in by_rank])
+
+
+def _judge(seen: Sequence[tuple[Sequence[Op], Sequence[Op]]]) -> None:
+    """`seen`: by rank, its operations, and those of them that nobody waited for."""
+    for ops, unwaited_for in seen:
+        if unwaited_for:
+            op = unwaited_for[0]
+            alike = [o for o in ops if o.kind == op.kind and o.line == op.line]
+            forgotten = [o for o in alike if o in unwaited_for]
             which = _which(op, alike if len(forgotten) < len(alike) else [op])
             how = "an `irecv`" if op.kind == "recv" else "with `async_op=True` it"
             raise Mistake(
                 f"nobody waits for {which}: {how} returns at once, and its tensor must not be touched before "
                 "`.wait()` of what it returned."
             )
-    for each in seen:
-        for op in each.ops:
+    for ops, _ in seen:
+        for op in ops:
             if op.touched is not None:
                 raise Mistake(
                     f"line {op.touched.line}, `{op.touched.text}`, uses the tensor of {_which(op, [op])} before its "

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from utils.runtime.recorder import Group
 
 SLOTS = 1024  # collectives that a rank may be ahead of another before old entries are written over
-_FIELDS = 4  # sequence, kind, bytes, root
+_FIELDS = 5  # sequence, kind, bytes, root, type of the numbers
 # Operations of which every rank must give as many bytes as the others.
 _SAME_SIZE = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter")
+# Operations that compute, for which the bits of one type mean nothing in another.
+_SAME_TYPE = ("all_reduce", "reduce", "reduce_scatter")
+# By their place in the table; 0 is any other type, or none.
+_TYPES = ("", "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
 class RanksDisagree(RuntimeError):
@@ -31,13 +35,14 @@ class IssueTables:
         self._folder = folder
         self._tables: dict[tuple[str, tuple[int, ...]], memoryview] = {}
 
-    def agree(self, kind: str, total_bytes: int, group: Group, sequence: int, root: int) -> None:
+    def agree(self, kind: str, total_bytes: int, group: Group, sequence: int, root: int, dtype: str = "") -> None:
         """Enter a collective. Raises RanksDisagree if another rank's entry with this number is a different one."""
         table = self._table(group)
-        mine = (sequence, KINDS.index(kind), total_bytes if kind in _SAME_SIZE else 0, root)
+        numbers = _TYPES.index(dtype) if kind in _SAME_TYPE and dtype in _TYPES else 0
+        mine = (sequence, KINDS.index(kind), total_bytes if kind in _SAME_SIZE else 0, root, numbers)
         me = _offset(group.me, sequence)
         table[me] = 0  # what stood here is void; an entry counts once its sequence is there, which comes last
-        for field in (1, 2, 3, 0):
+        for field in (1, 2, 3, 4, 0):
             table[me + field] = mine[field]
         for position, other in enumerate(group.ranks):
             at = _offset(position, sequence)
@@ -46,8 +51,8 @@ class IssueTables:
             if theirs[0] == sequence == table[at] and theirs != mine:
                 issuing = group.ranks[group.me]
                 raise RanksDisagree(
-                    f"rank {issuing} issues {_story(mine)} as collective #{sequence} of its group, where rank "
-                    f"{other} issued {_story(theirs)}. All ranks of a group must issue the same collectives in "
+                    f"rank {issuing} issues {_story(mine, theirs)} as collective #{sequence} of its group, where rank "
+                    f"{other} issued {_story(theirs, mine)}. All ranks of a group must issue the same collectives in "
                     "the same order."
                 )
 
@@ -63,8 +68,10 @@ def _offset(position: int, sequence: int) -> int:
     return (position * SLOTS + sequence % SLOTS) * _FIELDS
 
 
-def _story(entry: tuple[int, ...]) -> str:
-    _, kind, total_bytes, root = entry
+def _story(entry: tuple[int, ...], other: tuple[int, ...]) -> str:
+    _, kind, total_bytes, root, numbers = entry
     size = f" of {total_bytes} B" if total_bytes else ""
     towards = f" with root {root}" if root >= 0 else ""
-    return f"{KINDS[kind]}{size}{towards}"
+    # Told only where it is what differs; of other kinds of collective it is not known.
+    typed = f" in {_TYPES[numbers]}" if numbers and other[4] not in (0, numbers) else ""
+    return f"{KINDS[kind]}{size}{typed}{towards}"

@@ -30,6 +30,7 @@ class Op:
     seconds since the run began; `completed_at` is None for an operation that never completed, and under NCCL, whose
     completion the CPU does not see. `handed_out` tells whether Python code received its Work, and `waited_at` when that
     code had waited for it (None: never). `touched` is the line that used its tensor before; noted only in a check.
+    `internal` tells that torch's own Python code issued it for itself. `dtype` is the first tensor's ("float32").
     """
 
     kind: str
@@ -46,6 +47,8 @@ class Op:
     handed_out: bool = False
     waited_at: float | None = None
     touched: Frame | None = None
+    internal: bool = False
+    dtype: str = ""
 
 
 @dataclass(eq=False)
@@ -69,6 +72,8 @@ class OpenOp:
     handed_out: bool = False
     waited_at: float | None = None
     touched: Frame | None = None
+    internal: bool = False
+    dtype: str = ""
 
     @property
     def pending(self) -> bool:
@@ -101,6 +106,8 @@ class OpenOp:
             self.handed_out,
             None if self.waited_at is None else self.waited_at - start,
             self.touched,
+            self.internal,
+            self.dtype,
         )
 
 
@@ -134,6 +141,7 @@ class Recorder:
         tag: int = 0,
         line: Frame | None = None,
         sent_bytes: float | None = None,
+        dtype: str = "",
     ) -> OpenOp:
         """Note an operation at its issue. `peer` is a place in the group: the other side's, or the root's.
 
@@ -148,10 +156,12 @@ class Recorder:
             channel = channel_name(kind, group, peer, tag)
             sequence = self.issued[channel] = self.issued.get(channel, 0) + 1
             op = OpenOp(kind, total_bytes, sent_bytes, group.ranks, group.name, channel, sequence, peer_rank, line)
+            op.dtype = dtype
             self.ops.append(op)
             self._open.append(op)
         if kind not in POINT_TO_POINT:
-            self._tables.agree(kind, total_bytes, group, sequence, root=-1 if peer_rank is None else peer_rank)
+            root = -1 if peer_rank is None else peer_rank
+            self._tables.agree(kind, total_bytes, group, sequence, root, dtype)
         return op
 
     def pending(self) -> list[OpenOp]:

@@ -99,6 +99,7 @@ class Tap:
                 tag=0 if tag_at is None else args[tag_at],
                 line=learner_frame(sys._getframe(1)),
                 sent_bytes=_sent_to_others(name, args, group.me),
+                dtype=_dtype(args[0]),
             )
             if timed:
                 self._recorder.guessing = True
@@ -223,12 +224,22 @@ def _outcome(call: Callable[[], Any]) -> tuple[str, Any]:
         return str(error) or type(error).__name__, None
 
 
-def _on_gpu(tensors: Any) -> bool:
+def _first(tensors: Any) -> torch.Tensor | None:
     while not isinstance(tensors, torch.Tensor):
-        if not tensors:
-            return False
+        if not isinstance(tensors, list | tuple) or not tensors:
+            return None
         tensors = tensors[0]
-    return tensors.is_cuda
+    return tensors
+
+
+def _on_gpu(tensors: Any) -> bool:
+    first = _first(tensors)
+    return first is not None and first.is_cuda
+
+
+def _dtype(tensors: Any) -> str:
+    first = _first(tensors)
+    return "" if first is None else str(first.dtype).removeprefix("torch.")
 
 
 def _total_bytes(kind: str, args: tuple, world_size: int) -> int:

@@ -2,7 +2,8 @@
 
 The ops of torch's dispatcher cannot tell: a Work is waited for by a method of its own. So the methods that Python code
 calls are wrapped, of ProcessGroup (they hand out the Work), of Work and of Future (they wait). They do what they did,
-and note it. C++ callers, such as DDP's reducer, do not pass here: what they issue is never noted as handed out.
+and note it. C++ callers, such as DDP's reducer, do not pass here: what they issue is never noted as handed out. What
+torch's own Python code issues for itself, as DDP's `join` does, is noted as internal: C++ may wait for that.
 
 Waited for means: the tensor may be touched. `wait()` returned; or the operation was asked and said that it is over; or
 a callback of its future ran. `Work.synchronize()` is no wait: on gloo it returns at once.
@@ -10,9 +11,13 @@ a callback of its future ran. `Work.synchronize()` is no wait: on gloo it return
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
 from typing import Any
 
 import torch
@@ -46,6 +51,9 @@ ISSUING = (
     "send",
     "recv",
 )
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+# What stands between a caller and its collective; contextlib where a coalescing manager issues at its end.
+_C10D = (dist.distributed_c10d.__file__, dist.c10d_logger.__file__, contextlib.__file__)
 Span = tuple[int, int]  # addresses in memory, the second one past the end
 
 
@@ -85,7 +93,8 @@ class Works:
         ops = getattr(self._issuing, "ops", None)
         if ops is not None:
             ops.append(op)
-            if self.watched and op.kind not in ("send", "barrier"):
+            op.internal = self._issuing.internal
+            if self.watched and not op.internal and op.kind not in ("send", "barrier"):
                 self.in_use[op] = [_span(tensor) for tensor in _flat(written)]
 
     def end(self, op: OpenOp) -> None:
@@ -113,7 +122,7 @@ class Works:
     def _handing_out(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def issue(group: ProcessGroup, *args: Any, **named: Any) -> Any:
             outer, ops = getattr(self._issuing, "ops", None), []
-            self._issuing.ops = ops
+            self._issuing.ops, self._issuing.internal = ops, _by_torch(sys._getframe(1))
             try:
                 work = original(group, *args, **named)
             finally:
@@ -190,6 +199,13 @@ class Works:
             return original(reducer, state, hooked)
 
         return register
+
+
+def _by_torch(frame: FrameType | None) -> bool:
+    """Whether the code that calls `torch.distributed` at `frame` is torch's own."""
+    while frame is not None and frame.f_code.co_filename.startswith(_C10D):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(_TORCH)
 
 
 def _flat(tensors: Any) -> Iterator[torch.Tensor]:
