@@ -10,7 +10,7 @@ import torch
 from utils import launch
 from utils.checks import check
 from utils.checks.exercise import exercises_of
-from utils.checks.lab01 import script, stepping
+from utils.checks.lab01 import script, script_steps, stepping
 from utils.checks.lab01.torchrun import run_program
 from utils.checks.lab01.traps import GRADIENT_TRAPS
 from utils.checks.ranks import run_cases
@@ -83,11 +83,53 @@ def test_script_that_is_no_program():
     assert check("01.script", 3).message == "the answer is the program's text, not the number 3."
 
 
-def test_simulated_script_tells_the_mistakes_apart():
-    outcomes = [script.simulate(), script.simulate(average=False), script.simulate(broadcast=False)]
-    outcomes.append(script.simulate(times=2))
-    weights = torch.stack([outcome.weights["weight"] for outcome in outcomes])
-    assert torch.pdist(weights.flatten(1)).min() > 1e-3
+def test_script_twin_is_torch_itself():
+    """The check computes the program's steps by hand; here one process takes them with torch's own model and SGD."""
+    alone, samples = script_steps.train_alone(), [script_steps.samples_of(rank) for rank in range(2)]
+    model = torch.nn.Linear(6, 1)
+    for parameter, drawn in zip(model.parameters(), script_steps.drawn(0), strict=True):
+        parameter.data = drawn
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for wanted in alone.losses:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(
+            model(torch.cat([x for x, _ in samples])), torch.cat([y for _, y in samples])
+        )
+        loss.backward()
+        optimizer.step()
+        assert loss.item() == pytest.approx(wanted, rel=1e-5)
+    assert script_steps.same([p.detach() for p in model.parameters()], alone.weights[-1])
+
+
+BROADCAST = "for parameter in model.parameters():\n    dist.broadcast(parameter.detach(), src=0)"
+AVERAGE = """    for parameter in model.parameters():
+        dist.all_reduce(parameter.grad)
+        parameter.grad /= world_size
+"""
+LOOP = "for step in range(5):"
+BOTH_ALONE = """    for _ in range(5):
+        optimizer.zero_grad()
+        loss = mse_loss(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        print(f"loss {loss.item():.4f}")
+    torch.save(model.state_dict(), sys.argv[1])
+"""
+GATHERED = """everything = [None] * world_size
+dist.all_gather_object(everything, (inputs, targets))
+inputs, targets = map(torch.cat, zip(*everything))
+"""
+DRAWN_AGAIN = """shards = []
+for other in range(world_size):
+    again = torch.Generator().manual_seed(100 + other)
+    shards.append((torch.randn(24, 6, generator=again), torch.randn(24, 1, generator=again)))
+inputs, targets = map(torch.cat, zip(*shards))
+"""
+
+
+def alone_on_rank_0(first):
+    """A change of the program: `first`, then only rank 0 trains."""
+    return LOOP, f"{first}if rank == 0:\n{BOTH_ALONE}for step in []:"
 
 
 SCRIPT_MISTAKES = {
@@ -98,7 +140,7 @@ SCRIPT_MISTAKES = {
     "not the mean over both ranks": ("    dist.all_reduce(mean_loss)\n", ""),
     "in `weights.pt`, whatever its argument": ("sys.argv[1])", '"weights.pt")'),
     "2 ranks store them": ("if rank == 0:\n    torch.save", "if True:\n    torch.save"),
-    "draws new weights from the seed 0": (
+    "draws its weights from the seed 0 and none are sent": (
         "for parameter in model.parameters():\n    dist.broadcast(parameter.detach(), src=0)",
         "torch.manual_seed(0)\nmodel.reset_parameters()",
     ),
@@ -120,6 +162,50 @@ SCRIPT_MISTAKES = {
         "for parameter in model.parameters():\n    dist.broadcast(parameter.detach(), src=0)",
         "torch.manual_seed(7)\nmodel.reset_parameters()",
     ),
+    "nobody waits for broadcast (line 20": (BROADCAST, BROADCAST.replace("src=0", "src=0, async_op=True")),
+    "nobody waits for all_reduce (line 27": (
+        "dist.all_reduce(parameter.grad)\n        parameter.grad /= world_size",
+        "parameter.grad /= world_size\n        dist.all_reduce(parameter.grad, async_op=True)",
+    ),
+    "uses the tensor of broadcast (line 20": (
+        BROADCAST,
+        "sent = [dist.broadcast(p.detach(), src=0, async_op=True) for p in model.parameters()]\n"
+        "model(inputs)\nfor each in sent:\n    each.wait()",
+    ),
+    "draws its weights from the seed 7": (
+        BROADCAST,
+        "again = torch.Generator().manual_seed(7)\nfor parameter in model.parameters():\n"
+        "    nn.init.uniform_(parameter, -(6**-0.5), 6**-0.5, generator=again)",
+    ),
+    "the weights that rank 0 has drawn are lost before the first step, every rank starts from the same": (
+        BROADCAST,
+        "for parameter in model.parameters():\n    nn.init.constant_(parameter, 0.1)\n" + BROADCAST,
+    ),
+    "every rank starts from the mean of the ranks' weights": (
+        BROADCAST,
+        "for parameter in model.parameters():\n    dist.all_reduce(parameter.detach())\n    parameter.detach().div_(2)",
+    ),
+    "every rank starts from rank 1's weights": (BROADCAST, BROADCAST.replace("src=0", "src=1")),
+    "only one of weight and bias is sent": (BROADCAST, "dist.broadcast(model.weight.detach(), src=0)"),
+    "is called 5 times on rank 0, 0 times on rank 1: every rank": alone_on_rank_0(GATHERED),
+    "is called 5 times on rank 0, 0 times on rank 1": alone_on_rank_0(DRAWN_AGAIN),
+    "rank 0 runs 48 samples through the model in a step": (LOOP, GATHERED + LOOP),
+    "the gradients are not the mean over both ranks": (LOOP, DRAWN_AGAIN + LOOP),
+    "`optimizer.zero_grad()` is missing": ("    optimizer.zero_grad()\n", ""),
+    "To average the weights at the end is not the same": (
+        AVERAGE + "    optimizer.step()\n",
+        "    optimizer.step()\n    if step == 4:\n        for parameter in model.parameters():\n"
+        "            dist.all_reduce(parameter.data)\n            parameter.data /= world_size\n",
+    ),
+    "is called 6 times on each rank": ("range(5)", "range(6)"),
+    "a smaller learning rate hides that": (
+        AVERAGE,
+        AVERAGE.replace("        parameter.grad /= world_size\n", "") + "    optimizer.param_groups[0]['lr'] = 0.05\n",
+    ),
+    "not those of SGD with lr=0.1": (
+        "dist.init_process_group",
+        "optimizer = torch.optim.Adam(model.parameters())\ndist.init_process_group",
+    ),
     "the program hangs: rank 0 waits at line 31, `dist.recv(mean_loss, src=1)`; rank 1 waits at line 32": (
         "    dist.all_reduce(mean_loss)\n",
         "    if rank == 0:\n        dist.recv(mean_loss, src=1)\n    dist.all_reduce(mean_loss)\n",
@@ -134,6 +220,36 @@ def test_wrong_script_is_named(solved, diagnosis):
     assert right in solved.script
     verdict = check("01.script", solved.script.replace(right, wrong))
     assert verdict.state == "mistake" and diagnosis in verdict.message
+
+
+RIGHT_SCRIPTS = {
+    "torch's DDP": (
+        BROADCAST,
+        "wrapped = nn.parallel.DistributedDataParallel(model)",
+        [("mse_loss(model(", "mse_loss(wrapped("), (AVERAGE, "")],
+    ),
+    "collectives waited for at the end, and a remark": (
+        AVERAGE,
+        "    works = [dist.all_reduce(p.grad.div_(world_size), async_op=True) for p in model.parameters()]\n"
+        "    for work in works:\n        work.wait()\n",
+        [(LOOP, "print('starting')\n" + LOOP)],
+    ),
+    "weights sent as an object, and left by os._exit": (
+        BROADCAST,
+        "box = [model.state_dict()]\ndist.broadcast_object_list(box, src=0)\nmodel.load_state_dict(box[0])",
+        [("dist.destroy_process_group()", "sys.stdout.flush()\nos._exit(0)")],
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("style", RIGHT_SCRIPTS)
+def test_right_script_passes(solved, style):
+    text, (right, other, more) = solved.script, RIGHT_SCRIPTS[style]
+    for old, new in [(right, other), *more]:
+        assert old in text
+        text = text.replace(old, new)
+    assert check("01.script", text).state == "passed", check("01.script", text)
 
 
 @pytest.mark.long

@@ -11,7 +11,7 @@ from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn.parallel import DistributedDataParallel
 
-from utils.checks.lab01.cases import on_case
+from utils.checks.lab01.cases import on_case, reduced_once
 from utils.checks.lab01.gradients import Gradients, Suspect, added, compare, scaled
 from utils.checks.lab01.traps import (
     FROZEN,
@@ -140,6 +140,8 @@ def judge(trap: Trap, seen: Sequence[Seen], ddp: bool = False, silent: str = SIL
         size = sum(g.numel() * g.element_size() for g in whole.values() if g is not None)
         _judge_reducer(seen, size)
     _judge_bytes(seen, ddp)
+    if trap == PLAIN and not ddp:
+        reduced_once([seen[0].of_call(call) for call in range(len(CALLS))], whole)
     for each in taken:
         for call, k in enumerate(CALLS):
             _judge_passes(each.passes[call], k)
@@ -157,15 +159,12 @@ def _factors(ranks: int, k: int) -> dict[float, str]:
     }
     if k == 1:
         return hard_coded | over_ranks
-    return (
-        hard_coded
-        | {
-            k: "the micro-batches are summed, not averaged: divide each loss by their number",
-            1 / k: "the gradients are divided by the number of micro-batches twice",
-            ranks * k: "the gradients are summed over ranks and micro-batches, not averaged",
-        }
-        | over_ranks
-    )
+    over_both = {
+        k: "the micro-batches are summed, not averaged: divide each loss by their number",
+        1 / k: "the gradients are divided by the number of micro-batches twice",
+        ranks * k: "the gradients are summed over ranks and micro-batches, not averaged",
+    }
+    return hard_coded | over_both | over_ranks
 
 
 def _suspects(parts: list[list[Gradients]], whole: Gradients, before: Gradients | None, k: int) -> list[Suspect]:
@@ -239,7 +238,7 @@ def _untouched(seen: Seen, call: int, k: int, silent: str) -> str:
 
 def _judge_bytes(seen: Sequence[Seen], ddp: bool) -> None:
     """k micro-batches must cost what one costs, in the same answer: no style of communication is preferred."""
-    sent = [_sent(seen[0], call) for call in range(len(CALLS))]
+    sent = [sum(op.ring_bytes for op in seen[0].of_call(call)) for call in range(len(CALLS))]
     one = sent[CALLS.index(1)]
     for k, bytes_sent in zip(CALLS, sent, strict=True):
         if bytes_sent > 1.5 * one:
@@ -260,8 +259,7 @@ def _judge_reducer(seen: Sequence[Seen], size: int) -> None:
                     f"the gradients are right, but not by DDP: with {micro(k)} its own reduction never ran. Call "
                     "`ddp_model(inputs)`, the last time outside `no_sync`, and let its backward do the averaging."
                 )
-            ops = (*each.after(f"call {call}"), *each.after(f"step {call}"))
-            own = sum(op.bytes for op in ops if op.kind not in ("broadcast", "barrier")) - by_ddp
+            own = sum(op.bytes for op in each.of_call(call) if op.kind not in ("broadcast", "barrier")) - by_ddp
             if own >= size:
                 raise Mistake(
                     f"the gradients are right, but they are reduced twice: DDP has all-reduced {by_ddp} B, and your "
@@ -271,6 +269,13 @@ def _judge_reducer(seen: Sequence[Seen], size: int) -> None:
 
 def _judge_passes(passes: Sequence[Pass], k: int) -> None:
     """Forwards and backwards must alternate, or the graphs of several micro-batches are alive at once."""
+    kept = {each.number for each in passes if each.kind == "kept"}
+    if kept:
+        raise Mistake(
+            f"the gradients are right, but {micro(len(kept))} whose backward has run still hold"
+            f"{'s' if len(kept) == 1 else ''} the memory of a graph in a later forward: `retain_graph=True` keeps what "
+            "`backward` would free. Each micro-batch needs a forward and a backward of its own, and no more."
+        )
     used = {each.number for each in passes if each.kind == "backward"}  # a forward for printing needs no backward
     alive: set[int] = set()
     most = 0
@@ -286,14 +291,8 @@ def _judge_passes(passes: Sequence[Pass], k: int) -> None:
                     "that needs the memory of the whole batch."
                 )
     if most > 1:
-        graphs, whole = (
-            ("all k graphs", "the whole batch") if most >= k else (f"{most} graphs", f"{most} micro-batches")
-        )
+        graphs, whole = ("all k graphs", "the whole batch") if most >= k else (f"{most} graphs", micro(most))
         raise Mistake(
             f"the gradients are right, but {graphs} are alive at once: that needs the memory of {whole}. Run each "
             "micro-batch's backward before the next one's forward."
         )
-
-
-def _sent(seen: Seen, call: int) -> float:
-    return sum(op.ring_bytes for op in (*seen.after(f"call {call}"), *seen.after(f"step {call}")))

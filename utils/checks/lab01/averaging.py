@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.functional import mse_loss
 
-from utils.checks.lab01.cases import cost, on_case
+from utils.checks.lab01.cases import cost, on_case, reduced_once
 from utils.checks.lab01.gradients import Gradients, compare, gradients_of, mean_factors
 from utils.checks.lab01.traps import GRADIENT_TRAPS, PLAIN, SIZES, Trap, joined, shares
 from utils.checks.ranks import Mark, Seen, hold_back, on_a_copy, run_cases
@@ -83,6 +83,8 @@ def judge(trap: Trap, seen: Sequence[Seen]) -> None:
                 f"the buffer `{each.buffers[0]}` changed on rank {rank}: only gradients are to be averaged. What each "
                 "rank's forward has left in its buffers stays its own."
             )
+    if trap == PLAIN:
+        reduced_once([seen[0].ops], whole)
 
 
 def _untouched(seen: Sequence[Seen]) -> str:

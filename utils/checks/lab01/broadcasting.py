@@ -32,6 +32,7 @@ class After:
     frozen: frozenset[str]
     replaced: tuple[str, ...]  # other Parameter objects, or other names than before
     thawed: tuple[str, ...]  # requires_grad changed
+    moved: tuple[str, ...]  # parameters and buffers that lie in other memory than before
 
 
 def verify(answer: Any) -> str:
@@ -46,8 +47,8 @@ def verify(answer: Any) -> str:
     size = sum(t.numel() * t.element_size() for t in PLAIN.build().parameters())
     return (
         "every rank holds rank 0's weights and buffers, bit for bit, in its own tensors, on 2, 3 and 4 ranks, also "
-        "with tied weights, frozen parameters, BatchNorm's buffers, a buffer that is not persistent, nested modules, "
-        "one large and many tiny tensors. "
+        "with tied weights, frozen parameters, BatchNorm's buffers, integers above 2**24, float64, a buffer that is "
+        "not persistent, nested modules, one large and many tiny tensors. "
         f"Cost on 3 ranks, by the ring's rules: {cost(seen, size)}."
     )
 
@@ -69,6 +70,7 @@ def observe(trap: Trap, answer: Any, mark: Mark) -> After:
     model = trap.build(seed=100 + dist.get_rank())
     before = _copy(model)
     parameters = dict(model.named_parameters(remove_duplicate=False))
+    places = _places(model)
     trainable = {name: p.requires_grad for name, p in parameters.items()}
     if trap == PLAIN:
         hold_back(0)
@@ -84,7 +86,13 @@ def observe(trap: Trap, answer: Any, mark: Mark) -> After:
         frozenset(name for name, needs in trainable.items() if not needs),
         tuple(name for name in {**parameters, **now} if now.get(name) is not parameters.get(name)),
         tuple(name for name, p in now.items() if trainable.get(name) != p.requires_grad),
+        tuple(name for name, at in _places(model).items() if places.get(name) != at),
     )
+
+
+def _places(model: nn.Module) -> dict[str, int]:
+    """Where each parameter and buffer lies in memory."""
+    return {name: t.data_ptr() for name, t in (*model.named_parameters(), *model.named_buffers())}
 
 
 def judge(seen: Sequence[Seen]) -> None:
@@ -98,11 +106,17 @@ def judge(seen: Sequence[Seen]) -> None:
             raise Mistake(f"`{gone[0]}` is gone from the model on rank {rank}.")
         wrong = [name for name in wanted if not each.state[name].equal(wanted[name])]
         if wrong:
-            _some(rank, each, wrong)
+            _some(rank, each, wrong, wanted)
         if each.replaced:
             raise Mistake(
                 f"`{each.replaced[0]}` is another Parameter object than before on rank {rank}: an optimizer made "
                 "earlier would go on changing the old one. Write into the tensor instead."
+            )
+        if each.moved:
+            raise Mistake(
+                f"`{each.moved[0]}` lies in other memory than before on rank {rank}: `t.data = …`, or another buffer "
+                "under the same name, is not the rank's own tensor, and whoever holds its memory (a view of it, a flat "
+                "copy of all parameters) goes on with the old numbers. Write into the tensor, as in `t.copy_(new)`."
             )
         if each.thawed:
             raise Mistake(f"`{each.thawed[0]}`.requires_grad changed on rank {rank}.")
@@ -124,10 +138,12 @@ def _whole(after: Sequence[After], wanted: State, copied: str | None) -> None:
     if all(_close(each.state[name], sums[name]) for each in after for name in floats):
         raise Mistake("the weights are summed over the ranks; what is asked for is rank 0's on every rank.")
     first = after[0].state
-    if any(name in first and not first[name].equal(wanted[name]) for name in floats) and all(
-        name in first and _nearly(first[name], wanted[name]) for name in floats
-    ):
-        raise Mistake("rank 0's own weights changed by rounding: they were sent in a smaller type than their own.")
+    rounded = [name for name in wanted if name in first and not first[name].equal(wanted[name])]
+    if rounded and all(name in first and _nearly(first[name], wanted[name]) for name in wanted):
+        raise Mistake(
+            f"rank 0's own weights changed by rounding: {_types(wanted, rounded)} were sent in a smaller type than "
+            "their own."
+        )
     if all(name in first and not _close(first[name], wanted[name]) for name in floats):
         agreed = "all ranks agree, but on other numbers" if _same(after, lambda name, _: first[name]) else "see there"
         raise Mistake(
@@ -152,10 +168,15 @@ def _nearly(got: torch.Tensor, wanted: torch.Tensor) -> bool:
     return got.shape == wanted.shape and torch.allclose(got.float(), wanted.float(), rtol=0.02, atol=1e-3)
 
 
-def _some(rank: int, each: After, wrong: Sequence[str]) -> None:
+def _some(rank: int, each: After, wrong: Sequence[str], wanted: State) -> None:
     """Mistakes that leave some tensors right."""
     own = "still its own" if all(each.state[name].equal(each.before[name]) for name in wrong) else "not rank 0's"
     names = f"`{wrong[0]}`" + (f" and {len(wrong) - 1} more" if len(wrong) > 1 else "")
+    if all(_nearly(each.state[name], wanted[name]) for name in wrong):
+        raise Mistake(
+            f"on rank {rank} {names} {_are(wrong)} rank 0's but for rounding: {_types(wanted, wrong)} were sent in a "
+            "smaller type than their own."
+        )
     if set(wrong) <= each.unsaved:
         raise Mistake(
             f"the buffers are forgotten that are registered with `persistent=False`: on rank {rank} {names} "
@@ -175,6 +196,11 @@ def _some(rank: int, each: After, wrong: Sequence[str]) -> None:
         f"on rank {rank} {names} {_are(wrong)} {own}. `model.parameters()` and `model.buffers()` give all, those of "
         "the model itself and of nested modules too."
     )
+
+
+def _types(wanted: State, names: Sequence[str]) -> str:
+    """ "`samples_seen` (int64) and `exact` (float64)"."""
+    return " and ".join(f"`{name}` ({str(wanted[name].dtype).removeprefix('torch.')})" for name in names[:2])
 
 
 def _are(names: Sequence[str]) -> str:

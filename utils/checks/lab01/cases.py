@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import torch
+
+from utils.checks.lab01.gradients import Gradients
 from utils.checks.ranks import Seen
 from utils.checks.verdict import Mistake
 from utils.checks.waiting import judge_waiting
+from utils.runtime.recorder import Op
 
 
 @contextmanager
@@ -51,6 +55,33 @@ def order_mismatch(seen: Sequence[Seen]) -> str | None:
 
 def _op(op: tuple[str, int]) -> str:
     return f"{op[0]} of {op[1]} B"
+
+
+def reduced_once(calls: Sequence[Sequence[Op]], gradients: Gradients) -> None:
+    """Raise Mistake if in any call the numbers all-reduced are as many as twice the gradients, whatever their type.
+
+    calls: the operations of each call. For a model of which every parameter has a gradient: zeros that stand for
+    missing ones would count.
+    """
+    wanted = sum(gradient.numel() for gradient in gradients.values() if gradient is not None)
+    reduced = [sum(op.bytes // _size(op) for op in ops if op.kind == "all_reduce") for ops in calls]
+    for number, numbers in enumerate(reduced, start=1):
+        if numbers < 2 * wanted:
+            continue
+        if reduced[0] < 2 * wanted:
+            raise Mistake(
+                f"the gradients are right, but call {number} all-reduces {numbers / reduced[0]:.1f} times as many "
+                "numbers as the first one: are hooks registered in each call and never removed?"
+            )
+        raise Mistake(
+            f"the gradients are right, but the ranks all-reduce {numbers} numbers where the gradients are {wanted}: "
+            "once is enough (the mean of equal numbers is the same number)."
+        )
+
+
+def _size(op: Op) -> int:
+    """Bytes of one of its numbers."""
+    return getattr(torch, op.dtype).itemsize if op.dtype else 1
 
 
 def cost(seen: Sequence[Seen], size: float) -> str:

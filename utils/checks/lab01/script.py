@@ -1,39 +1,26 @@
 """01.script: the loop as a program under `python -m torch.distributed.run`.
 
 The card gives the program's beginning: rank r draws its own weights with seed 7 + r and its own samples with seed
-100 + r, so that no rank could compute the answer alone. `simulate` repeats it in one process, with or without each
-mistake.
+100 + r, to which `watched` adds a shift of that rank's, so that no rank could compute the answer alone. What the ranks
+did at each step is judged in `script_steps`.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 
 import torch
-from torch import nn
-from torch.nn.functional import mse_loss
 
-from utils.checks.lab01.torchrun import SEED_SHIFT, Finished, run_program
+from utils.checks.lab01.script_steps import RANKS, SAMPLES, STEPS, judge_steps, same, train_alone
+from utils.checks.lab01.torchrun import Finished, run_program
 from utils.checks.verdict import Mistake, NotBegun
+from utils.checks.waiting import judge_ops
 
-RANKS, STEPS, SAMPLES, FEATURES = 2, 5, 24, 6
 LOSS_DIGITS = 4
-FIRST_SEED = 7  # rank 0's; not 0, so that drawing anew from a common seed does not give rank 0's weights by chance
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Rank 0's final weights by name, the losses to print, one a step, and each step's own gradients by rank."""
-
-    weights: dict[str, torch.Tensor]
-    losses: tuple[float, ...]
-    local: tuple[list[list[torch.Tensor]], ...] = ()
 
 
 def verify(answer: str) -> str:
@@ -41,58 +28,20 @@ def verify(answer: str) -> str:
     with TemporaryDirectory(prefix="script-") as folder:
         name = f"weights-{token_hex(4)}.pt"  # a name that the program can only have from its argument
         finished = run_program(answer, Path(folder), RANKS, name)
+        judge_ops([each.ops for each in finished.ranks])
+        final = judge_steps([each.steps for each in finished.ranks])
         weights = _stored(Path(folder) / name)
-    right = simulate()
-    _judge_weights(weights, right)
-    _judge_gradients(finished, right)
-    _judge_lines(finished, right)
-    if any(finished.stored_by):
+    _judge_stored(weights, final)
+    _judge_lines(finished)
+    if any(finished.stored_by[1:]) or finished.stored_by != (0,):
         who = f"{len(finished.stored_by)} ranks store them, over each other in the same file"
         if 0 not in finished.stored_by:
             who = f"rank {finished.stored_by[0]} stores them, not rank 0"
         raise Mistake(f"the weights are right, but {who}: put `if rank == 0:` in front of `torch.save`.")
     return (
-        f"on {RANKS} ranks rank 0 stores the weights of {STEPS} steps on all {RANKS * SAMPLES} samples, within 1e-5 of "
-        "a single process's, and alone prints the loss over all of them."
+        f"on {RANKS} ranks rank 0 stores the weights of {STEPS} steps on all {RANKS * SAMPLES} samples, each rank on "
+        f"its own {SAMPLES}, within 1e-5 of a single process's, and alone prints the loss over all of them."
     )
-
-
-def simulate(broadcast: bool = True, average: bool = True, times: float = 1.0, redrawn: int | None = None) -> Outcome:
-    """The program in one process, `times` the averaged gradient; without a part where a flag is False.
-
-    `redrawn`: every rank draws its weights anew with this seed, to which the watched program adds its rank's shift.
-    """
-    models = []
-    for rank in range(RANKS):
-        first = FIRST_SEED + rank if redrawn is None else redrawn
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(first + SEED_SHIFT * rank)
-            models.append(nn.Linear(FEATURES, 1))
-    if broadcast:
-        models = [copy.deepcopy(models[0]) for _ in models]
-    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in models]
-    losses, local = [], []
-    for _ in range(STEPS):
-        for model in models:
-            model.zero_grad()
-        parts = [mse_loss(model(x), y) for model, (x, y) in zip(models, map(samples_of, range(RANKS)), strict=True)]
-        sum(parts).backward()
-        local.append([[p.grad.clone() for p in model.parameters()] for model in models])
-        if average:
-            for same in zip(*(model.parameters() for model in models), strict=True):
-                mean = sum(p.grad for p in same) * (times / RANKS)
-                for p in same:
-                    p.grad = mean.clone()
-        for optimizer in optimizers:
-            optimizer.step()
-        losses.append(sum(parts).item() / RANKS)
-    return Outcome({name: p.detach() for name, p in models[0].named_parameters()}, tuple(losses), tuple(local))
-
-
-def samples_of(rank: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the card's first lines draw on that rank: inputs (SAMPLES, FEATURES), targets (SAMPLES, 1)."""
-    generator = torch.Generator().manual_seed(100 + rank)
-    return torch.randn(SAMPLES, FEATURES, generator=generator), torch.randn(SAMPLES, 1, generator=generator)
 
 
 def _refuse_before_running(answer: str) -> None:
@@ -128,62 +77,21 @@ def _stored(file: Path) -> dict[str, torch.Tensor]:
     return weights
 
 
-def _judge_weights(weights: dict[str, torch.Tensor], right: Outcome) -> None:
-    if _same(weights, right.weights):
+def _judge_stored(weights: dict[str, torch.Tensor], final: list[list[torch.Tensor]]) -> None:
+    """`final`: by rank, weight and bias after its last step."""
+    stored = [weights["weight"], weights["bias"]]
+    if same(stored, final[0]):
         return
-    suspects = {
-        "the gradients are not averaged: rank 0 has trained on its own samples alone.": simulate(average=False),
-        "the ranks start from different weights: rank 0's are not broadcast.": simulate(broadcast=False),
-        f"the gradients are summed, not averaged: every one is {RANKS}.0 times too large.": simulate(times=RANKS),
-    }
-    suspects[
-        f"every rank draws its weights from the seed {FIRST_SEED} and none are sent: another machine, or another "
-        "release of torch, may draw others from it (here every rank does). Broadcast rank 0's."
-    ] = simulate(broadcast=False, redrawn=FIRST_SEED)
-    for seed in (0, 1, 42):
-        lost = f"every rank draws new weights from the seed {seed}, so that rank 0's are lost: broadcast those it has."
-        if any(_same(weights, simulate(sent, redrawn=seed).weights) for sent in (True, False)):
-            raise Mistake(lost)
-    for diagnosis, outcome in suspects.items():
-        if _same(weights, outcome.weights):
-            raise Mistake(diagnosis)
-    off = max((weights[name] - wanted).abs().max().item() for name, wanted in right.weights.items())
+    if same(stored, [sum(each) / RANKS for each in zip(*final, strict=True)]):
+        raise Mistake("the stored weights are the mean of the ranks' last weights: average the gradients at each step.")
     raise Mistake(
-        f"the stored weights are not those of {STEPS} steps on all ranks' samples: they differ by up to {off:.2g}."
+        "each step is right, but the stored weights are not those after the last one: does something change them in "
+        "between, or is another model stored?"
     )
 
 
-def _judge_gradients(finished: Finished, right: Outcome) -> None:
-    """Raise Mistake if the optimizer was given a rank's own gradients, which the weights do not show under SGD.
-
-    A program that updates its weights by hand calls no optimizer, and is judged by its weights alone.
-    """
-    for rank, steps in enumerate(finished.gradients):
-        for gradients, local in zip(steps, right.local, strict=False):
-            mean = [sum(same) / RANKS for same in zip(*local, strict=True)]
-            if _alike(gradients, local[rank]) and not _alike(gradients, mean):
-                raise Mistake(
-                    f"at `optimizer.step()` rank {rank} has the gradients of its own samples: it is the weights that "
-                    "are averaged, after the step. With SGD that comes to the same, with Adam it does not. Average the "
-                    "gradients, before the step."
-                )
-
-
-def _alike(got: list[torch.Tensor | None], wanted: list[torch.Tensor]) -> bool:
-    return len(got) == len(wanted) and all(
-        g is not None and g.shape == w.shape and torch.allclose(g, w, rtol=1e-4, atol=1e-6)
-        for g, w in zip(got, wanted, strict=True)
-    )
-
-
-def _same(weights: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor]) -> bool:
-    return all(
-        weights[name].shape == w.shape and torch.allclose(weights[name], w, rtol=1e-5, atol=1e-6)
-        for name, w in wanted.items()
-    )
-
-
-def _judge_lines(finished: Finished, right: Outcome) -> None:
+def _judge_lines(finished: Finished) -> None:
+    losses = train_alone().losses
     by_rank = [_losses(text) for text in finished.printed]
     if by_rank[0] and any(by_rank[1:]):
         raise Mistake(f"the weights are right, but all {RANKS} ranks print: put `if rank == 0:` in front.")
@@ -193,10 +101,10 @@ def _judge_lines(finished: Finished, right: Outcome) -> None:
             f"step, {STEPS} in all."
         )
     tolerance = 2 * 10.0**-LOSS_DIGITS
-    if any(abs(got - wanted) > tolerance for got, wanted in zip(by_rank[0], right.losses, strict=True)):
+    if any(abs(got - wanted) > tolerance for got, wanted in zip(by_rank[0], losses, strict=True)):
         raise Mistake(
             f"the weights are right, but the losses printed are not the mean over both ranks: the first is "
-            f"{by_rank[0][0]:.{LOSS_DIGITS}f}, the mean {right.losses[0]:.{LOSS_DIGITS}f}."
+            f"{by_rank[0][0]:.{LOSS_DIGITS}f}, the mean {losses[0]:.{LOSS_DIGITS}f}."
         )
 
 

@@ -190,6 +190,31 @@ def _judge_mixing(before: list[list[int]], after: list[list[int]], case: str, ea
             f"{case}: epoch {late} deals the order of epoch {early} only moved along, so that the same samples "
             "stay together: draw a new permutation of all samples each epoch."
         )
+    alike = _in_the_same_order(before, after)
+    if not 0.1 <= alike <= 0.9:
+        ascending = all(share == sorted(share) for deal in (before, after) for share in deal)
+        how = "in ascending order" if ascending else "the reverse way" if alike < 0.5 else "in the same order"
+        raise Mistake(
+            f"{case}: each epoch deals other samples, but samples that meet again on a rank are visited {how} each "
+            "time, so that neighbours share mini-batches again and again: return the share in the order drawn."
+        )
+
+
+def _in_the_same_order(before: list[list[int]], after: list[list[int]]) -> float:
+    """Of all pairs of samples that share a rank in both epochs, the part that is visited in the same order.
+
+    By chance it is a half. With 97 samples on 2 ranks a rank meets some 24 of its samples again, and the half has a
+    standard deviation of 0.07 for each of the four pairs of shares: 0.9 is far out of reach.
+    """
+    same = pairs = 0
+    for old in before:
+        place = {sample: at for at, sample in enumerate(old)}
+        for new in after:
+            places = [place[sample] for sample in new if sample in place]
+            for first, second in combinations(places, 2):
+                same += first < second
+                pairs += 1
+    return same / pairs if pairs else 0.5
 
 
 def _samples(number: int) -> str:

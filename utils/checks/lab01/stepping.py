@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from utils.checks.lab01.cases import on_case
+from utils.checks.lab01.cases import on_case, reduced_once
 from utils.checks.lab01.gradients import Suspect, added, compare, mean_factors, scaled
 from utils.checks.lab01.traps import GRADIENT_TRAPS, OTHER_LOSSES, PLAIN, SIZES, Trap, lopsided, shares
 from utils.checks.lab01.twin import Taken, Twin, Watch, make_optimizer, one_step_each, own_samples_alone, same_weights
@@ -87,6 +87,8 @@ def judge(trap: Trap, seen: Sequence[Seen], steps: int = STEPS) -> None:
         _judge_loss([each.returned[step] for each in taken], losses)
         twin.step(batches)
         same_weights(taken, step, twin)
+    if trap == PLAIN:
+        reduced_once([seen[0].of_call(step) for step in range(steps)], whole)
 
 
 def _untouched(seen: Sequence[Seen], whole: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -14,10 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
+from utils.checks.lab01.watched import Rank
 from utils.checks.verdict import Mistake
 
+_SUITE = str(Path(__file__).parents[3])  # the folder in which `utils` lies
 DEADLINE = 90.0  # seconds; the launcher and every rank import torch first
 STUCK = 10.0  # seconds that every rank stands in a collective without using its processor: nobody is left to end it
 # What an outer job, or a rank of one, may have left in the environment.
@@ -26,14 +27,15 @@ _JOB = re.compile(r"^(RANK|WORLD_SIZE|LOCAL_|GROUP_|ROLE_|MASTER_|TORCHELASTIC_|
 
 @dataclass(frozen=True)
 class Finished:
-    """What each rank printed on its stdout, which ranks called `torch.save`, and the gradients at each step, by rank.
-
-    A step is a call of `step` of any optimizer of torch's; its gradients are those of the parameters in order.
-    """
+    """What each rank printed on its stdout, and what else it did, by rank."""
 
     printed: tuple[str, ...]
-    stored_by: tuple[int, ...] = ()
-    gradients: tuple[list[list[torch.Tensor | None]], ...] = ()
+    ranks: tuple[Rank, ...] = ()
+
+    @property
+    def stored_by(self) -> tuple[int, ...]:
+        """The ranks that called `torch.save`."""
+        return tuple(rank for rank, each in enumerate(self.ranks) if each.stored)
 
 
 def run_program(text: str, folder: Path, ranks: int, argument: str = "weights.pt") -> Finished:
@@ -42,7 +44,7 @@ def run_program(text: str, folder: Path, ranks: int, argument: str = "weights.pt
     Raises Mistake, naming the line, if a rank raises, and if the program is not over at the deadline.
     """
     (folder / "train.py").write_text(text, encoding="utf-8")
-    (folder / "watched.py").write_text(_WATCHED, encoding="utf-8")
+    (folder / "watched.py").write_text(_WATCHED.replace("SUITE", repr(_SUITE)), encoding="utf-8")
     for attempt in range(ATTEMPTS):
         logs = folder / f"logs{attempt}"
         code = _run_once(folder, logs, ranks, argument)
@@ -50,8 +52,7 @@ def run_program(text: str, folder: Path, ranks: int, argument: str = "weights.pt
         if code == 0:
             return Finished(
                 tuple(_log(logs, rank, "stdout") for rank in range(ranks)),
-                tuple(rank for rank in range(ranks) if (folder / f"stored-by-{rank}").exists()),
-                tuple(_gradients(folder / f"gradients-{rank}") for rank in range(ranks)),
+                tuple(pickle.loads((folder / f"rank-{rank}").read_bytes()) for rank in range(ranks)),
             )
         if not any(_ABORT_AT_EXIT in each for each in errors) or any("Traceback" in each for each in errors):
             break
@@ -64,62 +65,14 @@ _ABORT_AT_EXIT = "terminate called without an active exception"
 ATTEMPTS = 3
 
 
-# Runs the program as if it had been started itself. It notes which ranks store something and each step's gradients, and
-# says where a rank stands that waits in a collective and uses no processor. A seed gives every rank numbers of its own,
-# as other machines' may be: weights are the same on all ranks only if they are sent.
+# The rank's own file: all else is in `utils.checks.lab01.watched`. The suite's folder comes last in the path, so that
+# the program finds its own modules first.
 _WATCHED = """
-import faulthandler, os, pathlib, runpy, sys, threading, time
-import torch
-from torch.optim.optimizer import register_optimizer_step_pre_hook
-
-rank, here = int(os.environ["RANK"]), pathlib.Path(__file__).parent
-faulthandler.dump_traceback_later(float(sys.argv.pop(1)))  # where it waits, if it is not over by then
-stuck_after = float(sys.argv.pop(1))
-
-def save(*arguments, _save=torch.save, **named):
-    here.joinpath(f"stored-by-{rank}").touch()
-    return _save(*arguments, **named)
-
-def manual_seed(seed, _seed=torch.manual_seed):
-    return _seed(int(seed) + SHIFT * rank)
-
-def note(optimizer, *_):
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    steps.append([None if p.grad is None else p.grad.detach().clone() for p in parameters])
-
-def communicates(frame):
-    while frame is not None:
-        if frame.f_code.co_filename.endswith("distributed_c10d.py"):
-            return True
-        frame = frame.f_back
-    return False
-
-def watch(main=threading.main_thread().ident):
-    clock, since, used = time.pthread_getcpuclockid(main), time.monotonic(), -1.0
-    sign = here / f"stuck-{rank}"
-    while True:
-        time.sleep(0.5)
-        now = time.clock_gettime(clock)
-        if now - used > 0.001 or not communicates(sys._current_frames().get(main)):
-            since, used = time.monotonic(), now
-            sign.unlink(missing_ok=True)
-        elif time.monotonic() - since > stuck_after and not sign.exists():
-            faulthandler.dump_traceback()
-            sign.touch()
-
-steps, store = [], torch.save
-torch.save, torch.manual_seed, torch.random.manual_seed = save, manual_seed, manual_seed
-register_optimizer_step_pre_hook(note)
-if hasattr(time, "pthread_getcpuclockid"):
-    threading.Thread(target=watch, daemon=True).start()
-del sys.argv[0]
-try:
-    runpy.run_path(sys.argv[0], run_name="__main__")
-finally:
-    store(steps, here / f"gradients-{rank}")
+import sys
+sys.path.append(SUITE)
+from utils.checks.lab01.watched import main
+main()
 """
-SEED_SHIFT = 1000  # by which the seeds of rank r + 1 differ from those of rank r
-_WATCHED = _WATCHED.replace("SHIFT", str(SEED_SHIFT))
 
 
 def _run_once(folder: Path, logs: Path, ranks: int, argument: str) -> int:
@@ -194,10 +147,6 @@ def _what_failed(stderr: Sequence[str]) -> str:
     if not told:
         return f"{why} and says no more."
     return f"{why}: {' '.join(dict.fromkeys(told))} Did the ranks part? Is a collective under `if rank == 0:`?"
-
-
-def _gradients(file: Path) -> list[list[torch.Tensor | None]]:
-    return torch.load(file) if file.exists() else []  # a program may end by `os._exit`
 
 
 def _waiting(logs: Path, ranks: int, folder: Path) -> str:

@@ -133,8 +133,8 @@ class _OneLargeManyTiny(nn.Module):
 
 
 class _Buffered(nn.Module):
-    """BatchNorm's running statistics (float and integer buffers), a buffer that is not persistent, a frozen layer and
-    a transposed weight.
+    """BatchNorm's running statistics (float and integer buffers), a buffer that is not persistent, a frozen layer,
+    a transposed weight, and buffers that float32 cannot hold: a count above 2**24 and numbers in float64.
     """
 
     def __init__(self) -> None:
@@ -145,6 +145,8 @@ class _Buffered(nn.Module):
         self.last.weight = nn.Parameter(torch.randn(5, FEATURES).t())
         self.first.weight.requires_grad_(False)
         self.register_buffer("offset", torch.randn(5), persistent=False)  # `state_dict()` leaves it out
+        self.register_buffer("samples_seen", 2**24 + 1 + 2 * torch.randint(1000, ()))  # odd: float32 holds even ones
+        self.register_buffer("exact", torch.randn(3, dtype=torch.float64))
         with torch.no_grad():
             self.norm.running_mean += torch.randn(5)
             self.norm.running_var += torch.rand(5)
@@ -160,6 +162,6 @@ FROZEN = Trap("a model with frozen parameters", _frozen)
 UNUSED = Trap("a model with a layer that its forward does not use", _Unused)
 NESTED = Trap("a model of nested modules, with a parameter in the root itself", _Nested)
 SIZES = Trap("a model of one large and many tiny tensors", _OneLargeManyTiny)
-BUFFERS = Trap("a model with BatchNorm buffers and a transposed weight", _Buffered)
+BUFFERS = Trap("a model with BatchNorm buffers, numbers of several types and a transposed weight", _Buffered)
 
 GRADIENT_TRAPS = (PLAIN, TIED, FROZEN, UNUSED, NESTED, SIZES)

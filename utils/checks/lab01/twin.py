@@ -7,15 +7,19 @@ would not show.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
+from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from utils.checks.lab01.gradients import Gradients, gradients_of
+from utils.checks.lab01.graphs import GraphWatch
 from utils.checks.lab01.traps import Batch, Trap, joined, lopsided
 from utils.checks.ranks import STEP, Mark, hold_back
 from utils.checks.verdict import Mistake, with_article
@@ -27,9 +31,12 @@ Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class Pass(NamedTuple):
-    """A forward of the model, or the backward through its output; both have the same number within the call."""
+    """A forward of the model, or the backward through its output; both have the same number within the call.
 
-    kind: Literal["forward", "backward"]
+    "kept": when the next forward began, that pass's graph still held tensors, although its backward had run.
+    """
+
+    kind: Literal["forward", "backward", "kept"]
     number: int
     samples: int
 
@@ -55,6 +62,9 @@ class Watch:
     passes: list[list[Pass]] = field(default_factory=list)  # by call, in order
     reduced: list[int] = field(default_factory=list)  # by call, the bytes that DDP's own reducer all-reduced
     closure: bool = False  # whether any `optimizer.step` was given one: it makes the gradients only afterwards
+    joins: bool = False  # whether DDP's `join` was entered
+    wraps: bool = False  # whether a DDP module was made
+    graphs: GraphWatch = field(default_factory=GraphWatch)
 
     def __post_init__(self) -> None:
         self.optimizer.register_step_pre_hook(self._at_step)
@@ -67,6 +77,11 @@ class Watch:
         self.mark(f"{STEP}{len(self.steps) - 1}")
 
     def _at_forward(self, *arguments: Any, **named: Any) -> Any:
+        if self.passes:
+            ran = {each.number: each for each in self.passes[-1] if each.kind == "backward"}
+            kept = sorted(self.graphs.alive() & ran.keys())
+            self.passes[-1] += [ran[number]._replace(kind="kept") for number in kept]
+            self.graphs.number = len(self.passes[-1])
         output = self._forward(*arguments, **named)
         if self.passes and isinstance(output, torch.Tensor) and output.requires_grad:
             passes, number, samples = self.passes[-1], len(self.passes[-1]), len(output)
@@ -82,8 +97,21 @@ class Watch:
         if len(self.steps) == 1:
             hold_back(dist.get_world_size() - 1)
         self.mark(f"call {len(self.steps) - 1}")
-        self.returned.append(_plain(answer(*arguments)))
+        self.graphs = GraphWatch()
+        with self.graphs.watching(), self._ddp_noted():
+            self.returned.append(_plain(answer(*arguments)))
         self.weights.append(weights_of(self.model))
+
+    @contextmanager
+    def _ddp_noted(self) -> Iterator[None]:
+        make = DistributedDataParallel.__init__
+
+        def noted(module: DistributedDataParallel, *arguments: Any, **named: Any) -> None:
+            self.wraps = True
+            make(module, *arguments, **named)
+
+        with patch.object(DistributedDataParallel, "__init__", noted):
+            yield
 
     def taken(self) -> Taken:
         return Taken(
@@ -93,6 +121,8 @@ class Watch:
             tuple(map(tuple, self.passes)),
             tuple(self.reduced),
             self.closure,
+            self.joins,
+            self.wraps,
         )
 
 
@@ -106,6 +136,8 @@ class Taken:
     passes: tuple[tuple[Pass, ...], ...]
     reduced: tuple[int, ...]
     closure: bool
+    joins: bool
+    wraps: bool
 
 
 class Twin:
@@ -135,6 +167,12 @@ class Twin:
 def one_step_each(taken: Sequence[Taken], call: int, steps: int = 1) -> None:
     """Raise Mistake unless every rank called `optimizer.step()` that many times in the call."""
     no_closure(taken)
+    if any(each.wraps for each in taken):
+        raise Mistake(
+            "a `DistributedDataParallel` is made inside the function: each call makes another, which sends all weights "
+            "again, and it averages only as long as somebody keeps it. A model is wrapped once, before training "
+            "(exercise 7); here the averaging is yours."
+        )
     for rank, each in enumerate(taken):
         got = len(each.steps[call])
         if got != steps:

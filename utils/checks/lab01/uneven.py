@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import torch.distributed as dist
+from torch.distributed.algorithms.join import Join
 
 from utils.checks.lab01.cases import on_case
 from utils.checks.lab01.gradients import Gradients, Suspect, added, compare, scaled
@@ -62,7 +64,20 @@ def _verify(answer: Any, traps: Sequence[Trap], sizes: Sizes) -> None:
         raise
     for trap in traps:
         with on_case(f"{trap.name}, {where}", cases[trap.name], first=sizes is EQUAL_COUNTS):
-            judge(trap, sizes, cases[trap.name])
+            _judge_joined(trap, sizes, cases[trap.name])
+
+
+def _judge_joined(trap: Trap, sizes: Sizes, seen: Sequence[Seen]) -> None:
+    """As `judge`; where torch's own way for uneven ranks was used, say in front what it does."""
+    try:
+        judge(trap, sizes, seen)
+    except Mistake as mistake:
+        if any(each.value.joins for each in seen):
+            raise Mistake(
+                "DDP's `join` averages over ranks, not over samples, and a rank without a batch takes no step (it is "
+                f"sent the weights at the end). Here: {mistake}"
+            ) from None
+        raise
 
 
 def _unused(mistake: Mistake, where: str) -> Mistake:
@@ -85,7 +100,14 @@ def observe(trap: Trap, sizes: Sizes, answer: Any, mark: Mark) -> Taken:
     model = trap.build()
     watch = Watch(model, make_optimizer(model), mark)
     mine = [step[dist.get_rank()] for step in batches_of(sizes)]
-    watch.call(answer, model, watch.optimizer, lopsided, [batch for batch in mine if len(batch[0])])
+    enter = Join.__enter__
+
+    def noted(join: Join) -> None:
+        watch.joins = True
+        enter(join)
+
+    with patch.object(Join, "__enter__", noted):
+        watch.call(answer, model, watch.optimizer, lopsided, [batch for batch in mine if len(batch[0])])
     return watch.taken()
 
 

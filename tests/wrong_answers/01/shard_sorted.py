@@ -1,4 +1,4 @@
-"""Every share in the order of the sample numbers."""
+"""samples that meet again on a rank are visited in ascending order each time"""
 
 import torch
 

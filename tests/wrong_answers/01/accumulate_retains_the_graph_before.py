@@ -1,0 +1,10 @@
+"""whose backward has run still hold the memory of a graph in a later forward: `retain_graph=True`"""
+
+
+def accumulate(model, optimizer, loss_fn, micro_batches):
+    optimizer.zero_grad()
+    for inputs, targets in micro_batches:
+        loss = loss_fn(model(inputs), targets) / len(micro_batches)
+        loss.backward(retain_graph=True)
+    average_gradients(model)
+    optimizer.step()
