@@ -52,7 +52,7 @@ class After:
 
 def verify(answer: Any) -> str:
     """Where every parameter of the buckets gets a gradient."""
-    seen = run_cases(answer, {DEEP.name: partial(observe, DEEP)}, 4)[DEEP.name]
+    seen = run_cases(answer, {DEEP.name: partial(observe, DEEP, held_back=True)}, 4)[DEEP.name]
     _hooks_left(seen)
     with on_case(DEEP.name, seen, first=True):
         judge(DEEP, seen)
@@ -75,7 +75,8 @@ def verify_unused(answer: Any) -> str:
     for ranks, earlier in ((4, False), (2, True)):
         where = SOMETIMES_USED.name + (", after another micro-batch" if earlier else "")
         try:
-            seen = run_cases(answer, {where: partial(observe, SOMETIMES_USED, earlier=earlier, calls=1)}, ranks)[where]
+            case = partial(observe, SOMETIMES_USED, earlier=earlier, calls=1, held_back=not earlier)
+            seen = run_cases(answer, {where: case}, ranks)[where]
         except Hang as hang:
             raise Mistake(
                 f"on {where}: a bucket holds a parameter whose gradient never becomes ready on rank 0, so that rank 0 "
@@ -96,10 +97,13 @@ def verify_unused(answer: Any) -> str:
     )
 
 
-def observe(trap: Trap, answer: Any, mark: Mark, earlier: bool = False, calls: int = CALLS) -> After:
+def observe(
+    trap: Trap, answer: Any, mark: Mark, earlier: bool = False, calls: int = CALLS, held_back: bool = False
+) -> After:
     """In a rank: two steps, and between them a backward without the answer.
 
     earlier: each step has a micro-batch before it whose gradients are there already, of a model that uses all layers.
+    held_back: one rank comes late to the first step, so that what nobody waits for cannot be over.
     """
     model = trap.build()
     batches = shares(dist.get_world_size())
@@ -111,7 +115,7 @@ def observe(trap: Trap, answer: Any, mark: Mark, earlier: bool = False, calls: i
         model.zero_grad()
         if earlier:
             add_micro_batch(model, mine)
-        if call == 0:
+        if held_back and call == 0:
             hold_back(dist.get_world_size() - 1)
         with watched(buckets, call, mark, ready) as watch:
             mark(f"call {call}")
