@@ -167,7 +167,7 @@ SCRIPT_MISTAKES = {
         "dist.all_reduce(parameter.grad)\n        parameter.grad /= world_size",
         "parameter.grad /= world_size\n        dist.all_reduce(parameter.grad, async_op=True)",
     ),
-    "uses the tensor of broadcast (line 20": (
+    "uses the tensor of broadcast (line 19": (
         BROADCAST,
         "sent = [dist.broadcast(p.detach(), src=0, async_op=True) for p in model.parameters()]\n"
         "model(inputs)\nfor each in sent:\n    each.wait()",
