@@ -24,6 +24,8 @@ SOURCES = {
     "calculators": (),  # predicts only
 }
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+# Each case runs a whole lesson. These run with every `make test`, the others with `make test-long`.
+EVERY_TIME = {("00_ranks_and_collectives", "counter"), ("01_plain_data_parallel", "ledger")}
 
 
 class Comparison:
@@ -76,8 +78,16 @@ def test_lesson_says_what_it_measures(path):
 
 @pytest.mark.parametrize(
     ("path", "source"),
-    [(path, source) for path in LESSONS for source in SOURCES.get(path.stem, ())],
-    ids=lambda value: value if isinstance(value, str) else value.stem,
+    [
+        pytest.param(
+            path,
+            source,
+            marks=() if (path.stem, source) in EVERY_TIME else pytest.mark.long,
+            id=f"{path.stem}-{source}",
+        )
+        for path in LESSONS
+        for source in SOURCES.get(path.stem, ())
+    ],
 )
 def test_disturbed_measurement_changes_a_checked_output(path, source):
     assert changed_cells(path, source), f"no checked output of {path.name} depends on its {source}"
