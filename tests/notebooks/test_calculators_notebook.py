@@ -29,8 +29,10 @@ def test_answers_on_what_fits():
     assert f"still {peak(1024):.1f} GB" in answers and full < 80 < peak(1024)
     assert f"the weights alone are {2 * LARGE.parameters / GB:.0f} GB" in answers
     sizes = {g: peak(64, "hsdp", shard_size=g, recomputation="full") for g in (8, 16, 32)}
-    assert f"- {sizes[8]:.1f} GB. A group of 16 fits, with {sizes[16]:.1f} GB; one of 32" in answers
-    assert f"with {sizes[32]:.1f} GB leaves room" in answers and sizes[16] < 80 < sizes[8]
+    fused = peak(64, "hsdp", shard_size=16, recomputation="full", optimizer_step="fused")
+    assert f"- {sizes[8]:.1f} GB. A group of 16 needs {sizes[16]:.1f} GB while Adam" in answers
+    assert f"fits with {fused:.1f} GB if one fused kernel" in answers and fused < 80 < sizes[16]
+    assert f"a group of 32 with {sizes[32]:.1f} GB leaves room" in answers
 
 
 def test_answers_on_what_moves():
