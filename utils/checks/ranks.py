@@ -41,7 +41,7 @@ class Seen:
 
     value    what the case returned
     issued   the operations, each with the mark after which it was issued
-    unwaited operations that the answer had not waited for when it returned
+    unwaited operations, sends among them, that the answer had not waited for when it returned
     """
 
     value: Any
@@ -186,7 +186,7 @@ def _split(values: dict[str, Any], labels: list[str], group: str, ops: tuple[Op,
         if op.group == group:
             label = next(waiting)
             if not label.startswith(STEP):  # in the middle of an answer, what it has issued may go on
-                forgotten[case] += unwaited(since, op.issued_at)
+                forgotten[case] += unwaited(since, op.issued_at, but=("barrier",))
                 since = []
             if label.startswith(_CASE):
                 case, label = label.removeprefix(_CASE), ""

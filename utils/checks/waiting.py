@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from utils.checks.ranks import Seen
     from utils.runtime.recorder import Op
 
-# A send may go unwaited, since the receiver's waiting stands for it; a barrier writes nothing.
+# Where the exercise is not about sends, the receiver's waiting stands for one; a barrier writes nothing.
 NEED_NO_WAIT = ("send", "barrier")
 
 
@@ -67,21 +67,21 @@ def touches_noted() -> Iterator[None]:
         WORKS.watched = False
 
 
-def unwaited(ops: Sequence[Op], until: float) -> list[Op]:
-    """Those of `ops` that the code received a Work of, and had not waited for at that time."""
+def unwaited(ops: Sequence[Op], until: float, but: Sequence[str] = NEED_NO_WAIT) -> list[Op]:
+    """Those of `ops`, except kinds in `but`, that the code received a Work of and had not waited for at that time."""
     return [
         op
         for op in ops
-        if op.handed_out
-        and not op.internal
-        and op.kind not in NEED_NO_WAIT
-        and (op.waited_at is None or op.waited_at > until)
+        if op.handed_out and not op.internal and op.kind not in but and (op.waited_at is None or op.waited_at > until)
     ]
 
 
-def judge_waiting(seen: Sequence[Seen]) -> None:
-    """Raise Mistake if a rank's answer returns without waiting for an operation, or touches its tensor before."""
-    _judge([(each.ops, each.unwaited) for each in seen])
+def judge_waiting(seen: Sequence[Seen], sends: bool = False) -> None:
+    """Raise Mistake if a rank's answer returns without waiting for an operation, or touches its tensor before.
+
+    sends: sends, too, must be waited for.
+    """
+    _judge([(each.ops, [op for op in each.unwaited if sends or op.kind != "send"]) for each in seen])
 
 
 def judge_ops(by_rank: Sequence[Sequence[Op]]) -> None:
@@ -97,6 +97,12 @@ def _judge(seen: Sequence[tuple[Sequence[Op], Sequence[Op]]]) -> None:
             alike = [o for o in ops if o.kind == op.kind and o.line == op.line]
             forgotten = [o for o in alike if o in unwaited_for]
             which = _which(op, alike if len(forgotten) < len(alike) else [op])
+            if op.kind == "send":
+                raise Mistake(
+                    f"nobody waits for {which}: an `isend` returns at once, and reads its tensor later. When your "
+                    "function returns the caller may write there, and other numbers leave: call `.wait()` of what "
+                    "`isend` returned before."
+                )
             how = "an `irecv`" if op.kind == "recv" else "with `async_op=True` it"
             raise Mistake(
                 f"nobody waits for {which}: {how} returns at once, and its tensor must not be touched before "

@@ -7,34 +7,17 @@ needs. All answers of a lab share one namespace, as they do in the notebook.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
 
+from utils.notebooks.answer_set import Answers
 from utils.notebooks.build_labs import ANSWER, IMPORTS
 from utils.notebooks.errors import NotebookError
 from utils.notebooks.files import ROOT, place, read_notebook, shown, tags_of
 from utils.notebooks.markers import STUB
-
-
-@dataclass(frozen=True)
-class Answers:
-    """The answers of one lab. `answers.average_gradients` is the function of that name."""
-
-    lab: str
-    names: Mapping[str, Any]
-    borrowed: tuple[str, ...]  # exercises whose answer came from the solution because the lab's was not begun
-
-    def __getattr__(self, name: str) -> Any:
-        names = self.__dict__.get("names")
-        if names is None:  # pickle asks before there are any
-            raise AttributeError(name)
-        if name not in names:
-            raise AttributeError(f"The answers of lab {self.lab} define no {name!r}; they define {', '.join(names)}.")
-        return names[name]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""the tree needs log2 N rounds, rounded up"""
+"""yours are rounded down"""
 
 
 def ring_or_tree(total_bytes, world_size, alpha, beta):

@@ -1,4 +1,4 @@
-"""a tree sends S each round"""
+"""the tree sends S in each round"""
 
 
 def ring_or_tree(total_bytes, world_size, alpha, beta):

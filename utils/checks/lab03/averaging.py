@@ -9,12 +9,14 @@ from typing import Any
 import torch
 
 from utils.checks.lab03.cases import After, Case
+from utils.checks.lab03.numbers import apart
 from utils.checks.lab03.rings import FIRST, call_with_tensor, verify_on_ranks
 from utils.checks.ranks import Seen
 from utils.checks.verdict import Mistake
 
 LARGEST_HALF = 65504  # float16
 WORLD_SIZES = (FIRST, 2, 3, 8)
+ROUNDED = 0.02  # bfloat16, the coarsest type, holds a number to 0.4%; a few additions may lose as much again
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,12 @@ class Large(Case):
     """Numbers of which each fits float16, as their mean does, and the sum of two of them does not."""
 
     def start(self, rank: int) -> torch.Tensor:
-        drawn = torch.rand(self.length, generator=torch.Generator().manual_seed(rank))
+        drawn = torch.rand(self.length, generator=torch.Generator().manual_seed(rank), dtype=torch.float64)
         return (40000 + 20000 * drawn).to(self.dtype)
 
 
 def cases_of(ranks: int) -> tuple[Case, ...]:
-    """Whose numbers are in it; bytes by the sockets; then the types of 16 bit and of 32, with a size not divided."""
+    """Whose numbers are in it; bytes by the sockets; then the other types, with a size not divided."""
     odd = 12 * ranks + ranks - 1
     return (
         Case(4 * ranks, ranks, torch.float64, who=True),
@@ -35,6 +37,7 @@ def cases_of(ranks: int) -> tuple[Case, ...]:
         Large(2**18, ranks, torch.float16, counted=True),
         Large(odd, ranks, torch.bfloat16),
         Large(odd, ranks),
+        Large(odd, ranks, torch.float64),
         *((Large(ranks - 1, ranks, torch.float16),) if ranks > 2 else ()),
     )
 
@@ -78,6 +81,11 @@ def judge(case: Case, seen: Sequence[Seen]) -> None:
                     f"the numbers are {what}: every one is {n} times too {'large' if factor > 1 else 'small'}."
                 )
         at = int((got - mean).abs().argmax())
-        raise Mistake(
-            f"rank {rank} holds {got[at].item():g} where the mean of the ranks' numbers is {mean[at].item():g}."
-        )
+        holds, wanted = apart(got[at].item(), mean[at].item())
+        told = f"rank {rank} holds {holds} where the mean of the ranks' numbers is {wanted}"
+        if got.allclose(mean, rtol=ROUNDED, atol=0):
+            raise Mistake(
+                f"{told}. It is rounded: it travels, or is added up, in a type that holds fewer digits than "
+                f"{case.type_name}."
+            )
+        raise Mistake(f"{told}.")

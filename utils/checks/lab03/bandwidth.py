@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from utils.checks.lab03.numbers import pair_of
+from utils.checks.lab03.numbers import apart, pair_of
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake
 from utils.theory.sweeps import sweeps
@@ -77,14 +77,17 @@ def judge(question: Question, got: tuple[float, float] | str) -> None:
         if _near(got[0], algbw * times):
             raise Mistake(f"{place}algbw is in {unit}; nccl-tests prints GB/s, 10**9 bytes per second: {algbw:.2f}.")
     if not _near(got[0], algbw):
-        raise Mistake(f"{place}algbw is S / t = {algbw:.2f} GB/s, not {got[0]:.4g}.")
+        given, asked = apart(got[0], algbw)
+        rounded = " Do not round: the table does that." if abs(got[0] - algbw) < 0.01 else ""
+        raise Mistake(f"{place}algbw is S / t = {asked} GB/s, not {given}.{rounded}")
     if _near(got[1], algbw):
         raise Mistake(f"{place}busbw is {got[1]:.2f} GB/s, the same as algbw: the factor of the collective is missing.")
     if _near(got[1], algbw / factor):
         raise Mistake(f"{place}busbw is algbw times the factor {factor:.4g}, not divided by it.")
     if _near(got[1], 2 * busbw) and question.kind in ("all_gather", "reduce_scatter"):
         raise Mistake(f"{place}busbw is twice too large: only an all-reduce goes around the ring twice.")
-    raise Mistake(f"{place}busbw is {busbw:.2f} GB/s, algbw times {factor:.4g}, not {got[1]:.4g}.")
+    given, asked = apart(got[1], busbw)
+    raise Mistake(f"{place}busbw is {asked} GB/s, algbw times {factor:.4g}, not {given}.")
 
 
 def _near(a: float, b: float) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from utils.checks.lab03.receives import receives_checked
 from utils.checks.ranks import Mark, hold_back
 from utils.runtime.wire import WireBytes, read_counters, wire_bytes_since
 
@@ -34,18 +35,23 @@ MIB_OF_FLOATS = 2**18  # elements
 
 @dataclass(frozen=True)
 class Case:
-    """A tensor on each rank. counted: the bytes that its sockets move are read as well."""
+    """A tensor on each rank. counted: the bytes that its sockets move are read as well.
+
+    inside: an all-gather's `part` lies in the tensor that is to be filled.
+    """
 
     length: int
     ranks: int
     dtype: torch.dtype = torch.float32
     who: bool = False
     counted: bool = False
+    inside: bool = False
 
     @property
     def name(self) -> str:
         kind = "" if self.dtype == torch.float32 else f" of {self.type_name}"
-        return f"{self.length} element{'' if self.length == 1 else 's'}{kind}, {self.ranks} ranks"
+        where = ", `part` inside `tensor`" if self.inside else ""
+        return f"{self.length} element{'' if self.length == 1 else 's'}{kind}, {self.ranks} ranks{where}"
 
     @property
     def type_name(self) -> str:
@@ -59,6 +65,8 @@ class Case:
     @property
     def remark(self) -> str:
         """What is special about the length; empty if nothing is."""
+        if self.inside:
+            return " Here `part` shares the memory of `tensor`: what is written into one is in the other."
         if self.length < self.ranks:
             return f" There are {self.length} elements for {self.ranks} ranks: some parts are empty."
         if self.length % self.ranks:
@@ -115,8 +123,13 @@ def ring_cases(ranks: int) -> tuple[Case, ...]:
     return (*cases[:3], odd_who, *cases[3:], *(Case(24 * ranks + 1, ranks, dtype) for dtype in types))
 
 
-Call = Callable[[Any, torch.Tensor], tuple[torch.Tensor, Any]]
-"""(answer, this rank's numbers) -> the tensor that the answer was to write, and what it returned."""
+def gather_cases(ranks: int) -> tuple[Case, ...]:
+    """The same, and two in which the part lies inside the tensor."""
+    return (*ring_cases(ranks), *(Case(length, ranks, inside=True) for length in (4 * ranks, 12 * ranks + ranks - 1)))
+
+
+Call = Callable[[Case, Any, torch.Tensor], tuple[torch.Tensor, Any]]
+"""(case, answer, this rank's numbers) -> the tensor that the answer was to write, and what it returned."""
 
 
 def observe(case: Case, call: Call, answer: Any, mark: Mark) -> After:
@@ -130,7 +143,8 @@ def observe(case: Case, call: Call, answer: Any, mark: Mark) -> After:
         before = read_counters()
         dist.barrier()
     mark(BEGUN)
-    tensor, returned = call(answer, start)
+    with receives_checked():
+        tensor, returned = call(case, answer, start)
     mark(RETURNED)
     wire = None
     if case.counted:  # and all is received before they are read again

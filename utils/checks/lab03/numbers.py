@@ -8,6 +8,15 @@ from typing import Any
 from utils.checks.prediction import NotANumber, NotUsable, number
 
 
+def apart(got: float, wanted: float) -> tuple[str, str]:
+    """Both in words, with as many digits as tell them apart, at least four."""
+    for digits in range(4, 18):
+        pair = f"{got:.{digits}g}", f"{wanted:.{digits}g}"
+        if pair[0] != pair[1]:
+            break
+    return pair
+
+
 def pair_of(returned: Any) -> tuple[float, float] | str:
     """Two finite numbers; else, in words, what was returned instead."""
     if returned is None:

@@ -53,7 +53,7 @@ def verify(answer: Any) -> str:
     for ranks in WORLD_SIZES:
         cases = cases_of(ranks)
         for together in (cases[:1], cases[1:]) if ranks == FIRST else (cases,):
-            calls = {case.name: partial(observe, case, call_with(case.pieces)) for case in together}
+            calls = {case.name: partial(observe, case, call_with_pieces) for case in together}
             seen = run(answer, calls, ranks, together)
             for case in together:
                 with on_case(case, seen[case.name], first=case is cases[0]):
@@ -63,18 +63,14 @@ def verify(answer: Any) -> str:
                     judge_pieces(case, seen[case.name])
     return (
         "the sum stands on every rank, in place, on 2, 3 and 4 ranks, with 1 to 5 pieces a part, also with more pieces "
-        "than elements; a piece is passed on before the next one has come, several receives wait at a time, and each "
-        "rank sends 2(N-1)/N S as without pieces."
+        "than elements; a piece is passed on before the wait for the next one, several receives are under way at a "
+        "time, every send is waited for, and each rank sends 2(N-1)/N S as without pieces."
     )
 
 
-def call_with(pieces: int) -> Any:
-    """How a case calls the answer."""
-    return partial(_call, pieces)
-
-
-def _call(pieces: int, answer: Any, start: torch.Tensor) -> tuple[torch.Tensor, Any]:
-    return start, answer(start, pieces)
+def call_with_pieces(case: Cut, answer: Any, start: torch.Tensor) -> tuple[torch.Tensor, Any]:
+    """The answer gets the rank's tensor, and the number of pieces."""
+    return start, answer(start, case.pieces)
 
 
 def judge_pieces(case: Cut, seen: Sequence[Seen]) -> None:
@@ -96,12 +92,15 @@ def judge_pieces(case: Cut, seen: Sequence[Seen]) -> None:
                 "only one receive is under way at a time: while a piece is added, nothing can arrive. Begin the "
                 "receives of all pieces of a part before waiting for the first."
             )
-        # When the last piece of the first step is there, the first one must have left again.
-        end = _over(receives[case.pieces - 1])
-        if sum(op.issued_at < end for op in sends) <= case.pieces:
+        # In the first step: between the waits for the first and the second piece one must leave, and before the wait
+        # for the last more than this rank's own.
+        ends = sorted(_over(op) for op in receives[: case.pieces])
+        before_last = sum(op.issued_at < ends[-1] for op in sends)
+        if before_last <= case.pieces or not any(ends[0] < op.issued_at < ends[1] for op in sends):
+            several = "all" if before_last <= case.pieces else "several"
             raise Mistake(
-                "a rank waits for all pieces of a part before it passes the first one on: add a piece and send it as "
-                "soon as it is there, then wait for the next."
+                f"a rank waits for {several} pieces of a part before it passes the first one on: add a piece and send "
+                "it as soon as it is there, then wait for the next."
             )
 
 

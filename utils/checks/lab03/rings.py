@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from utils.checks.lab03.cases import Call, Case, observe, ring_cases
+from utils.checks.lab03.cases import Call, Case, gather_cases, observe, ring_cases
 from utils.checks.lab03.values import (
     UNFILLED,
     judge_all_gather,
@@ -40,9 +40,10 @@ def verify_reduce_scatter(answer: Any) -> str:
 
 
 def verify_all_gather(answer: Any) -> str:
-    verify_on_ranks(answer, call_with_part, judge_all_gather, passes=1, world_sizes=OF_A_HALF)
+    verify_on_ranks(answer, call_with_part, judge_all_gather, 1, OF_A_HALF, gather_cases)
     return (
-        f"every rank holds all parts, each in its place, {VERIFIED.format(ranks='2, 3, 4, 5 and 8', share='(N-1)/N')}."
+        f"every rank holds all parts, each in its place, {VERIFIED.format(ranks='2, 3, 4, 5 and 8', share='(N-1)/N')}; "
+        "also where `part` lies inside `tensor`."
     )
 
 
@@ -51,15 +52,16 @@ def verify_all_reduce(answer: Any) -> str:
     return f"the sum stands on every rank, in place, {VERIFIED.format(ranks='2 to 8', share='2(N-1)/N')}."
 
 
-def call_with_tensor(answer: Any, start: torch.Tensor) -> tuple[torch.Tensor, Any]:
+def call_with_tensor(case: Case, answer: Any, start: torch.Tensor) -> tuple[torch.Tensor, Any]:
     """The answer gets the rank's tensor."""
     return start, answer(start)
 
 
-def call_with_part(answer: Any, start: torch.Tensor) -> tuple[torch.Tensor, Any]:
+def call_with_part(case: Case, answer: Any, start: torch.Tensor) -> tuple[torch.Tensor, Any]:
     """The answer gets a tensor to fill, and this rank's part of its own numbers."""
     tensor = torch.full_like(start, UNFILLED)
-    part = start.tensor_split(dist.get_world_size())[dist.get_rank()].clone()
+    own, place = (each.tensor_split(dist.get_world_size())[dist.get_rank()] for each in (start, tensor))
+    part = place.copy_(own) if case.inside else own.clone()
     return tensor, answer(tensor, part)
 
 
@@ -131,11 +133,11 @@ _TOO_LONG = ("pair.cc", "buffer.cc", "SIGABRT", "gloo::", "Connection closed", "
 def on_case(case: Case, seen: Sequence[Seen], first: bool = False) -> Iterator[None]:
     """Put "on 51 elements, 4 ranks: " in front of a diagnosis; nothing on the first case of `FIRST` ranks.
 
-    Where nobody waited for a receive, that is the diagnosis, whatever the numbers are.
+    Where nobody waited for a receive or a send, that is the diagnosis, whatever the numbers are.
     """
     place = "" if first and case.ranks == FIRST else f"on {case.name}: "
     try:
-        judge_waiting(seen)
+        judge_waiting(seen, sends=True)
         yield
     except Mistake as mistake:
         remark = case.remark if "numbers are right" not in str(mistake) else ""

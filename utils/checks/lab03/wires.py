@@ -16,8 +16,13 @@ def judge_tools(seen: Sequence[Seen]) -> None:
     """Raise Mistake if a collective of torch's did the work."""
     for each in seen:
         for op in each.after(BEGUN):
-            if op.kind not in (*POINT_TO_POINT, "barrier"):
+            if op.kind not in POINT_TO_POINT:
                 line = f" (line {op.line.line}: `{op.line.text}`)" if op.line else ""
+                if op.kind == "barrier":
+                    raise Mistake(
+                        f"a barrier stands in the ring{line}: torch's collectives are not for you. A receive waits for "
+                        "what its neighbour sends, and nothing else needs to be waited for."
+                    )
                 raise Mistake(
                     f"torch's own {op.kind} does the work{line}: build it from sends and receives between neighbours."
                 )
