@@ -167,3 +167,18 @@ def test_a_bad_memory_is_refused_in_one_sentence(call, words):
     with pytest.raises(ValueError, match=words) as error:
         call(breakdown)
     assert "\n" not in str(error.value)
+
+
+def test_only_pytorchs_adam_keeps_step_counters():
+    """SGD has none, with momentum or without; bitsandbytes' 8-bit Adam counts in a plain number."""
+    for recipe in PRECISION_RECIPES:
+        rest = training_memory(LLAMA_7B, 8, "ddp", 128, recipe=recipe).at_rest
+        counters = 0 if recipe in ("sgd", "sgd-momentum", "adam-8bit") else 4 * len(LLAMA_7B.tensors)
+        assert rest == model_states(LLAMA_7B.parameters, 8, "ddp", recipe=recipe).total + counters
+
+
+def test_at_rest_is_summed_and_not_subtracted():
+    """On 1000 GPUs the shares are no whole bytes, and a difference of large sums lost their last digits."""
+    gpt = PRESETS["GPT-2"]
+    rest = training_memory(gpt, 1000, "zero3", 1024).at_rest
+    assert rest == model_states(gpt.parameters, 1000, "zero3").total

@@ -79,8 +79,7 @@ class Breakdown:
     @property
     def at_rest(self) -> float:
         """Model states with all gradients, at the optimizer's step but without what the step itself needs."""
-        last = self.moments[-1]
-        return last.total - last.activations - last.temporaries
+        return sum(size for part, size in self.moments[-1].parts.items() if part not in ("activations", "temporaries"))
 
     def fits(self, memory: float, reserve: float = 0.0) -> bool:
         """Whether the peak fits `memory` bytes of a GPU, of which the share `reserve`, 0 to below 1, is kept free."""
@@ -152,8 +151,8 @@ def training_memory(
             other, two and that of the tensor before. "fused": nothing. Left out, "foreach" for ddp, fsdp and hsdp, as
             in PyTorch on GPUs, and "fused" for zero1 to zero3, as in DeepSpeed. SGD and 8-bit Adam need nothing.
 
-    ddp, fsdp and hsdp: with Adam's step counters, which DeepSpeed keeps as plain numbers. fsdp and hsdp: the rank with
-    most, shards padded tensor by tensor.
+    ddp, fsdp and hsdp: with the step counters of PyTorch's Adam, a recipe whose `foreach` is not 0; DeepSpeed and
+    8-bit Adam keep plain numbers, SGD none. fsdp and hsdp: the rank with most, shards padded tensor by tensor.
     Raises ValueError, in one sentence, naming the value, what is allowed and what to do.
     """
     ranks = sharing_ranks(world_size, strategy, shard_size)
@@ -169,7 +168,7 @@ def training_memory(
     states = model_states(model.parameters, world_size, strategy, shard_size, used, gradient_as_bucket_view)
     if strategy in _FSDP:
         states = padded_states(model, ranks, used)
-    if not strategy.startswith("zero") and used.optimizer:
+    if not strategy.startswith("zero") and used.foreach:
         states = replace(states, optimizer=states.optimizer + all_step_counters(model))
     tokens = int(sequence) * int(micro_batch)
     step = Step(

@@ -96,8 +96,14 @@ class Step:
         norm = sum(t.parameters for t in self.model.root_tensors if "norm" in t.name)
         return self.element * (self.model.embedding_parameters + norm)
 
+    def in_last_matrix(self) -> tuple[float, float]:
+        """(activations of the block still kept, gradients in work) in the backward pass of the MLP's last matrix: of
+        the residual stream, of the matrix's input, and of the matrix before it is added to those that are kept.
+        """
+        return self.block, self.residual + self.wide + self.down_gradient
+
     def in_mlp(self) -> tuple[float, float]:
-        """(activations of the block still kept, gradients in work) behind the backward pass of the MLP's last matrix.
+        """The same behind the backward pass of the MLP's last matrix.
 
         Its input is done with; there are gradients of that input, of the two factors it is made of (of what the
         activation function took, without a gate), and of the residual stream.
