@@ -19,9 +19,9 @@ CASES = [
     ((512, 2, 8, 8, 64, 1536, 16000), 512, True, False, True, "loss"),
     ((512, 4, 8, 8, 64, 1536, 100), 4096, True, True, False, "backward, last block's MLP"),
     ((512, 4, 8, 1, 64, 512, 100), 4096, True, False, False, "backward, last norm"),
-    ((512, 1, 8, 8, 64, 2048, 100), 256, True, True, False, "backward, last block's last matrix"),
-    ((512, 4, 8, 8, 64, 2048, 1000), 2048, False, True, False, "backward, last block's last matrix"),
-    ((512, 4, 8, 8, 64, 2048, 100), 1024, False, False, False, "backward, last block's last matrix"),
+    ((512, 1, 8, 8, 64, 2048, 100), 256, True, True, False, "backward, last block's MLP end"),
+    ((512, 4, 8, 8, 64, 2048, 1000), 2048, False, True, False, "backward, last block's MLP end"),
+    ((512, 4, 8, 8, 64, 2048, 100), 1024, False, False, False, "backward, last block's MLP end"),
     ((512, 4, 8, 8, 192, 600, 1000), 2048, False, True, False, "backward, last block's attention"),
 ]
 NARROW = [  # recomputed, gated
@@ -95,4 +95,4 @@ def test_beside_a_narrow_mlp_the_norm_is_the_peak(case):
 def test_all_strategies_with_whole_weights_have_the_same_moments(strategy):
     names = [moment.name for moment in training_memory(PRESETS["GPT-2"], 8, strategy, 512).moments]
     assert names == [moment.name for moment in training_memory(PRESETS["GPT-2"], 8, "ddp", 512).moments]
-    assert {"backward, last block's last matrix", "backward, last block's norm"} <= set(names)
+    assert {"backward, last block's MLP end", "backward, last block's norm"} <= set(names)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from utils.theory.architecture import Architecture
 from utils.theory.breakdown import PART_NAMES, training_memory
 from utils.theory.memory import STRATEGIES
 from utils.theory.models import PRESETS
@@ -31,7 +32,7 @@ def test_bars_are_as_long_as_their_bytes_and_the_line_stands_at_the_memory():
     scene = breakdown_scene(breakdown, 80 * GB)
     (line,) = [line for line in scene.lines if line.width == 3]
     bars = [box for box in scene.boxes if box.height > 12]
-    per_byte = (line.x0 - 208) / (80 * GB)
+    per_byte = (line.x0 - 244) / (80 * GB)
     assert sum(box.width for box in bars) == pytest.approx(per_byte * sum(m.total for m in breakdown.moments))
     activations = [box.width for box in bars if box.fill == ACTIVATIONS.colour]
     assert max(activations) == pytest.approx(per_byte * max(m.activations for m in breakdown.moments))
@@ -54,3 +55,10 @@ def test_the_words_tell_everything():
 def test_the_picture_has_its_size():
     breakdown = example()
     assert size(breakdown_picture(breakdown, 80 * GB).image_bytes()) == (WIDTH, breakdown_height(breakdown))
+
+
+def test_the_longest_name_of_a_moment_has_room_where_it_is_the_peak(readable):
+    wide = Architecture(512, 4, 8, 8, 192, 600, 1000, gated_mlp=False)
+    breakdown = training_memory(wide, 1, "ddp", 65536, recomputation="full", recipe="fp32")
+    assert breakdown.peak_moment.name == "backward, last block's attention"
+    readable(breakdown_scene(breakdown), WIDTH, breakdown_height(breakdown))

@@ -43,6 +43,12 @@ def test_activations_go_into_this_suites_answer(calculator):
     assert calculator.result.estimates["this suite"].total - before == pytest.approx(kept, abs=1)
 
 
+def test_a_sequence_is_no_longer_than_the_model_has_learned(calculator):
+    calculator.model, calculator.sequence, calculator.activations = "GPT-2", 2048, True
+    kept = activation_bytes(PRESETS["GPT-2"], 1024).total
+    assert calculator.result.question.sequence == 1024 and calculator.result.question.activations == kept
+
+
 def test_the_words_give_every_answer_and_every_reason(calculator):
     words = calculator.result.words
     assert "this suite 25.3 GB; DeepSpeed 28.6 GB; EleutherAI 132.2 GB" in words and "accelerate no answer" in words

@@ -43,7 +43,7 @@ def moments_of_whole_weights(step: Step, strategy: str) -> tuple[Moment, ...]:
                logits=kept.logits + kept.at_loss, buffers=buffers),
         Moment("backward, last norm", **always, gradients=of_head, activations=layers + batch,
                working=step.in_last_norm(), buffers=buffers),
-        in_block("last block's last matrix", of_head, above, *step.in_last_matrix()),
+        in_block("last block's MLP end", of_head, above, *step.in_last_matrix()),
         in_block("last block's MLP", of_head, above, *step.in_mlp()),
         in_block("last block's norm", of_head, above, step.below_mlp, step.in_norm(first=False)),
         in_block("last block's attention", of_head, above, *step.in_attention()),

@@ -11,7 +11,7 @@ from utils.views.figure import WIDTH, Picture
 from utils.views.kinds import PART_LOOKS, draw_block, draw_swatch, round_steps
 from utils.views.palette import INK, SMALL, TITLE
 
-_LEFT, _RIGHT = 208, 24
+_LEFT, _RIGHT = 244, 24
 _SPAN = WIDTH - _LEFT - _RIGHT
 _KEY_TOP, _ROWS_TOP, _ROW, _BAR = 66, 188, 26, 17
 

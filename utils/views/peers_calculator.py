@@ -164,13 +164,14 @@ class PeersCalculator(Calculator):
 
     def _redraw(self, _change: Any = None) -> None:
         model = PRESETS[self.model]
-        kept = activation_bytes(model, self.sequence, self.micro_batch).total if self.activations else 0
+        sequence = min(self.sequence, model.learned_positions or self.sequence)  # no more than it has learned
+        kept = activation_bytes(model, sequence, self.micro_batch).total if self.activations else 0
         question = Question(
             name=self.model,
             model=model,
             world_size=self.gpus,
             stage=self.stage,
-            sequence=self.sequence,
+            sequence=sequence,
             micro_batch=self.micro_batch,
             activations=kept,
             first=self.first,
