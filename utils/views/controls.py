@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -35,15 +35,49 @@ def nearest(offered: Sequence[float], wanted: float) -> float:
     return min(offered, key=lambda each: abs(each - within))
 
 
-def choose(control: Any, what: str, value: Any, offered: tuple[str, ...]) -> None:
-    """Set the control to a name. Raises ValueError, in one sentence with the nearest names, if it is not offered."""
-    if value not in offered:
-        raise ValueError(unknown(what, value, offered))
-    control.value = value
-
-
 def number(name: str, value: Any) -> float:
     """`value` as Python's own number. Raises ValueError if it is none, or NaN."""
     if isinstance(value, bool) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} is {shown(value)}; give a number")
     return plain(value)
+
+
+class Setting:
+    """An attribute of a calculator that reads and moves its control, the attribute of the same name behind a `_`.
+
+    taken: from (the attribute's name, what it is set to) to the control's new value.
+    """
+
+    def __init__(self, doc: str, taken: Callable[[str, Any], Any]) -> None:
+        self.__doc__ = doc
+        self._taken = taken
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, calculator: Any, owner: type | None = None) -> Any:
+        return self if calculator is None else getattr(calculator, f"_{self._name}").value
+
+    def __set__(self, calculator: Any, value: Any) -> None:
+        getattr(calculator, f"_{self._name}").value = self._taken(self._name, value)
+
+
+def name_control(offered: Sequence[str], doc: str) -> Setting:
+    """One of the names `offered`. Another raises ValueError, in one sentence with the nearest names."""
+
+    def taken(name: str, value: Any) -> str:
+        if value not in offered:
+            raise ValueError(unknown(name, value, offered))
+        return value
+
+    return Setting(doc, taken)
+
+
+def number_control(offered: Sequence[float], doc: str) -> Setting:
+    """The number in `offered` that is nearest. Raises ValueError for what is no number."""
+    return Setting(doc, lambda name, value: nearest(offered, number(name, value)))
+
+
+def flag_control(doc: str) -> Setting:
+    """True or False."""
+    return Setting(doc, lambda _name, value: bool(value))

@@ -16,7 +16,16 @@ from ipywidgets import Checkbox, Dropdown, SelectionSlider
 from utils.theory.activations import RECOMPUTATIONS
 from utils.theory.models import PRESETS
 from utils.views.calculator import Calculator
-from utils.views.controls import GPUS, MEMORIES, MICRO_BATCHES, SEQUENCES, choose, named, nearest, number
+from utils.views.controls import (
+    GPUS,
+    MEMORIES,
+    MICRO_BATCHES,
+    SEQUENCES,
+    flag_control,
+    name_control,
+    named,
+    number_control,
+)
 from utils.views.fit import HEIGHT, RECIPES, USUAL, Question, fit_scene, fit_words
 
 
@@ -100,86 +109,19 @@ class FitCalculator(Calculator):
             control.observe(self._redraw, names="value")
         self._redraw()
 
-    @property
-    def model(self) -> str:
-        """The preset's name."""
-        return self._model.value
-
-    @model.setter
-    def model(self, model: str) -> None:
-        choose(self._model, "model", model, tuple(PRESETS))
-
-    @property
-    def recipe(self) -> str:
-        """Optimizer and precision, one of `fit.RECIPES`."""
-        return self._recipe.value
-
-    @recipe.setter
-    def recipe(self, recipe: str) -> None:
-        choose(self._recipe, "recipe", recipe, tuple(RECIPES))
-
-    @property
-    def gpus(self) -> int:
-        """The number of data-parallel GPUs, a power of two from 1 to 1024."""
-        return self._gpus.value
-
-    @gpus.setter
-    def gpus(self, gpus: float) -> None:
-        self._gpus.value = nearest(GPUS, number("gpus", gpus))
-
-    @property
-    def shard_size(self) -> int:
-        """The size of hsdp's shard groups that the slider stands at; at most `gpus` count."""
-        return self._shard_size.value
-
-    @shard_size.setter
-    def shard_size(self, shard_size: float) -> None:
-        self._shard_size.value = nearest(GPUS, number("shard_size", shard_size))
-
-    @property
-    def memory(self) -> str:
-        """The memory of one GPU, one of `MEMORIES`."""
-        return self._memory.value
-
-    @memory.setter
-    def memory(self, memory: str) -> None:
-        choose(self._memory, "memory", memory, tuple(MEMORIES))
-
-    @property
-    def activations(self) -> bool:
-        """Whether activations count, or model states alone."""
-        return self._activations.value
-
-    @activations.setter
-    def activations(self, activations: bool) -> None:
-        self._activations.value = bool(activations)
-
-    @property
-    def sequence(self) -> int:
-        """Tokens in a sequence, a power of two from 512 to 131,072."""
-        return self._sequence.value
-
-    @sequence.setter
-    def sequence(self, sequence: float) -> None:
-        self._sequence.value = nearest(SEQUENCES, number("sequence", sequence))
-
-    @property
-    def micro_batch(self) -> int:
-        """Sequences at once on one GPU, a power of two from 1 to 64."""
-        return self._micro_batch.value
-
-    @micro_batch.setter
-    def micro_batch(self, micro_batch: float) -> None:
-        self._micro_batch.value = nearest(MICRO_BATCHES, number("micro_batch", micro_batch))
-
-    @property
-    def recomputation(self) -> str:
-        """What the backward pass computes again: "none", "selective" or "full"."""
-        return self._recomputation.value
-
-    @recomputation.setter
-    def recomputation(self, recomputation: str) -> None:
-        choose(self._recomputation, "recomputation", recomputation, RECOMPUTATIONS)
+    model = name_control(tuple(PRESETS), "The preset's name.")
+    recipe = name_control(tuple(RECIPES), "Optimizer and precision, one of `fit.RECIPES`.")
+    gpus = number_control(GPUS, "The number of data-parallel GPUs, a power of two from 1 to 1024.")
+    shard_size = number_control(
+        GPUS, "The size of hsdp's shard groups that the slider stands at; at most `gpus` count."
+    )
+    memory = name_control(tuple(MEMORIES), "The memory of one GPU, one of `MEMORIES`.")
+    activations = flag_control("Whether activations count, or model states alone.")
+    sequence = number_control(SEQUENCES, "Tokens in a sequence, a power of two from 512 to 131,072.")
+    micro_batch = number_control(MICRO_BATCHES, "Sequences at once on one GPU, a power of two from 1 to 64.")
+    recomputation = name_control(
+        RECOMPUTATIONS, 'What the backward pass computes again: "none", "selective" or "full".'
+    )
 
     def _redraw(self, _change: Any = None) -> None:
         for control in (self._sequence, self._micro_batch, self._recomputation):

@@ -17,7 +17,7 @@ from utils.theory.memory import ModelStates
 from utils.theory.models import PRESETS
 from utils.theory.recipes import PRECISION_RECIPES
 from utils.views.calculator import Calculator
-from utils.views.controls import GPUS, MEMORIES, choose, named, nearest, number
+from utils.views.controls import GPUS, MEMORIES, flag_control, name_control, named, nearest, number, number_control
 from utils.views.memory import HEIGHT, Question, memory_scene, memory_words
 
 OWN = "a number of your own"
@@ -113,32 +113,9 @@ class MemoryCalculator(Calculator):
             self._count.value = nearest(COUNTS, number("model", model))
             self._model.value = OWN
 
-    @property
-    def memory(self) -> str:
-        """The memory of one GPU, one of `MEMORIES`."""
-        return self._memory.value
-
-    @memory.setter
-    def memory(self, memory: str) -> None:
-        choose(self._memory, "memory", memory, tuple(MEMORIES))
-
-    @property
-    def recipe(self) -> str:
-        """Optimizer and precision, one of `PRECISION_RECIPES`."""
-        return self._recipe.value
-
-    @recipe.setter
-    def recipe(self, recipe: str) -> None:
-        choose(self._recipe, "recipe", recipe, tuple(PRECISION_RECIPES))
-
-    @property
-    def gpus(self) -> int:
-        """The number of data-parallel GPUs, a power of two from 1 to 1024."""
-        return self._gpus.value
-
-    @gpus.setter
-    def gpus(self, gpus: int) -> None:
-        self._gpus.value = nearest(GPUS, number("gpus", gpus))
+    memory = name_control(tuple(MEMORIES), "The memory of one GPU, one of `MEMORIES`.")
+    recipe = name_control(tuple(PRECISION_RECIPES), "Optimizer and precision, one of `PRECISION_RECIPES`.")
+    gpus = number_control(GPUS, "The number of data-parallel GPUs, a power of two from 1 to 1024.")
 
     @property
     def reserve(self) -> int:
@@ -149,14 +126,7 @@ class MemoryCalculator(Calculator):
     def reserve(self, reserve: float) -> None:
         self._reserve.value = round(min(max(number("reserve", reserve), 0), MOST_RESERVE))
 
-    @property
-    def bucket_copy(self) -> bool:
-        """Whether DDP's buckets hold the gradients a second time."""
-        return self._bucket_copy.value
-
-    @bucket_copy.setter
-    def bucket_copy(self, bucket_copy: bool) -> None:
-        self._bucket_copy.value = bool(bucket_copy)
+    bucket_copy = flag_control("Whether DDP's buckets hold the gradients a second time.")
 
     def _show_count(self, _change: Any = None) -> None:
         """Choosing a preset moves the slider of parameters to the nearest number."""

@@ -16,7 +16,7 @@ from ipywidgets import Checkbox, Dropdown, IntSlider, SelectionSlider
 from utils.theory.models import PRESETS
 from utils.theory.traffic import StepTraffic
 from utils.views.calculator import Calculator
-from utils.views.controls import GPUS, choose, named, nearest, number
+from utils.views.controls import GPUS, flag_control, name_control, named, number, number_control
 from utils.views.moves import HEIGHT, PRECISIONS, Question, moves_scene, moves_words
 
 MOST_MICRO_BATCHES = 16
@@ -95,59 +95,16 @@ class MovesCalculator(Calculator):
             control.observe(self._redraw, names="value")
         self._redraw()
 
-    @property
-    def model(self) -> str:
-        """The preset's name."""
-        return self._model.value
-
-    @model.setter
-    def model(self, model: str) -> None:
-        choose(self._model, "model", model, tuple(PRESETS))
-
-    @property
-    def precision(self) -> str:
-        """Of gathered parameters and reduced gradients, one of `moves.PRECISIONS`."""
-        return self._precision.value
-
-    @precision.setter
-    def precision(self, precision: str) -> None:
-        choose(self._precision, "precision", precision, tuple(PRECISIONS))
-
-    @property
-    def rules(self) -> str:
-        """ "ring" or "gloo"."""
-        return self._rules.value
-
-    @rules.setter
-    def rules(self, rules: str) -> None:
-        choose(self._rules, "rules", rules, RULES)
-
-    @property
-    def gpus(self) -> int:
-        """The number of data-parallel ranks, a power of two from 1 to 1024."""
-        return self._gpus.value
-
-    @gpus.setter
-    def gpus(self, gpus: float) -> None:
-        self._gpus.value = nearest(GPUS, number("gpus", gpus))
-
-    @property
-    def nodes(self) -> int:
-        """The number of nodes that the slider stands at; at most `gpus` of them count."""
-        return self._nodes.value
-
-    @nodes.setter
-    def nodes(self, nodes: float) -> None:
-        self._nodes.value = nearest(GPUS, number("nodes", nodes))
-
-    @property
-    def shard_size(self) -> int:
-        """The size of hsdp's shard groups that the slider stands at; at most `gpus` count."""
-        return self._shard_size.value
-
-    @shard_size.setter
-    def shard_size(self, shard_size: float) -> None:
-        self._shard_size.value = nearest(GPUS, number("shard_size", shard_size))
+    model = name_control(tuple(PRESETS), "The preset's name.")
+    precision = name_control(
+        tuple(PRECISIONS), "Of gathered parameters and reduced gradients, one of `moves.PRECISIONS`."
+    )
+    rules = name_control(RULES, '"ring" or "gloo".')
+    gpus = number_control(GPUS, "The number of data-parallel ranks, a power of two from 1 to 1024.")
+    nodes = number_control(GPUS, "The number of nodes that the slider stands at; at most `gpus` of them count.")
+    shard_size = number_control(
+        GPUS, "The size of hsdp's shard groups that the slider stands at; at most `gpus` count."
+    )
 
     @property
     def micro_batches(self) -> int:
@@ -159,14 +116,7 @@ class MovesCalculator(Calculator):
         within = min(max(number("micro_batches", micro_batches), 1), MOST_MICRO_BATCHES)
         self._micro_batches.value = round(within)
 
-    @property
-    def root_kept(self) -> bool:
-        """Whether FSDP's root unit stays gathered from forward to backward."""
-        return self._root_kept.value
-
-    @root_kept.setter
-    def root_kept(self, root_kept: bool) -> None:
-        self._root_kept.value = bool(root_kept)
+    root_kept = flag_control("Whether FSDP's root unit stays gathered from forward to backward.")
 
     def _redraw(self, _change: Any = None) -> None:
         model = PRESETS[self.model]

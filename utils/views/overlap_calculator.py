@@ -20,7 +20,7 @@ from utils.theory.models import PRESETS
 from utils.theory.sharing import Link
 from utils.theory.units import MiB
 from utils.views.calculator import Calculator
-from utils.views.controls import GPUS, choose, named, nearest, number
+from utils.views.controls import GPUS, flag_control, name_control, named, number_control
 from utils.views.overlap import HEIGHT, overlap_scene, overlap_words
 
 CAPS = (1, 5, 10, 25, 50, 100, 250, 500, 1000)  # MiB
@@ -108,86 +108,15 @@ class OverlapCalculator(Calculator):
             control.observe(self._redraw, names="value")
         self._redraw()
 
-    @property
-    def model(self) -> str:
-        """The preset's name."""
-        return self._model.value
-
-    @model.setter
-    def model(self, model: str) -> None:
-        choose(self._model, "model", model, tuple(PRESETS))
-
-    @property
-    def gpu(self) -> str:
-        """A name in `theory.flops.PEAK_FLOPS`."""
-        return self._gpu.value
-
-    @gpu.setter
-    def gpu(self, gpu: str) -> None:
-        choose(self._gpu, "gpu", gpu, tuple(PEAK_FLOPS))
-
-    @property
-    def gradients(self) -> str:
-        """ "32 bit" or "16 bit"."""
-        return self._gradients.value
-
-    @gradients.setter
-    def gradients(self, gradients: str) -> None:
-        choose(self._gradients, "gradients", gradients, tuple(BYTES))
-
-    @property
-    def link(self) -> str:
-        """One of `LINK_NAMES`."""
-        return self._link.value
-
-    @link.setter
-    def link(self, link: str) -> None:
-        choose(self._link, "link", link, LINK_NAMES)
-
-    @property
-    def cap(self) -> int:
-        """MiB at which a bucket closes."""
-        return self._cap.value
-
-    @cap.setter
-    def cap(self, cap: float) -> None:
-        self._cap.value = nearest(CAPS, number("cap", cap))
-
-    @property
-    def latency(self) -> int:
-        """Microseconds of each step of a ring."""
-        return self._latency.value
-
-    @latency.setter
-    def latency(self, latency: float) -> None:
-        self._latency.value = nearest(LATENCIES, number("latency", latency))
-
-    @property
-    def ranks(self) -> int:
-        """The number of data-parallel ranks, a power of two from 2 to 1024."""
-        return self._ranks.value
-
-    @ranks.setter
-    def ranks(self, ranks: float) -> None:
-        self._ranks.value = nearest(GPUS[1:], number("ranks", ranks))
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of each rank in a step, a power of two from 512 to 65,536."""
-        return self._tokens.value
-
-    @tokens.setter
-    def tokens(self, tokens: float) -> None:
-        self._tokens.value = nearest(TOKENS, number("tokens", tokens))
-
-    @property
-    def views(self) -> bool:
-        """Whether the gradients are views of the buckets."""
-        return self._views.value
-
-    @views.setter
-    def views(self, views: bool) -> None:
-        self._views.value = bool(views)
+    model = name_control(tuple(PRESETS), "The preset's name.")
+    gpu = name_control(tuple(PEAK_FLOPS), "A name in `theory.flops.PEAK_FLOPS`.")
+    gradients = name_control(tuple(BYTES), '"32 bit" or "16 bit".')
+    link = name_control(LINK_NAMES, "One of `LINK_NAMES`.")
+    cap = number_control(CAPS, "MiB at which a bucket closes.")
+    latency = number_control(LATENCIES, "Microseconds of each step of a ring.")
+    ranks = number_control(GPUS[1:], "The number of data-parallel ranks, a power of two from 2 to 1024.")
+    tokens = number_control(TOKENS, "Tokens of each rank in a step, a power of two from 512 to 65,536.")
+    views = flag_control("Whether the gradients are views of the buckets.")
 
     def _redraw(self, _change: Any = None) -> None:
         found = ddp_step(

@@ -18,7 +18,7 @@ from utils.theory.explain import Estimate, Explanation
 from utils.theory.models import PRESETS
 from utils.theory.peers import STAGES
 from utils.views.calculator import Calculator
-from utils.views.controls import GPUS, MICRO_BATCHES, SEQUENCES, choose, named, nearest, number
+from utils.views.controls import GPUS, MICRO_BATCHES, SEQUENCES, flag_control, name_control, named, number_control
 from utils.views.peers import HEIGHT, Question, peers_scene, peers_words
 
 
@@ -90,77 +90,16 @@ class PeersCalculator(Calculator):
             control.observe(self._redraw, names="value")
         self._redraw()
 
-    @property
-    def model(self) -> str:
-        """The preset's name."""
-        return self._model.value
-
-    @model.setter
-    def model(self, model: str) -> None:
-        choose(self._model, "model", model, tuple(PRESETS))
-
-    @property
-    def gpus(self) -> int:
-        """The number of data-parallel GPUs, a power of two from 1 to 1024."""
-        return self._gpus.value
-
-    @gpus.setter
-    def gpus(self, gpus: float) -> None:
-        self._gpus.value = nearest(GPUS, number("gpus", gpus))
-
-    @property
-    def stage(self) -> int:
-        """ZeRO's stage, 0 (plain data parallelism) to 3."""
-        return self._stage.value
-
-    @stage.setter
-    def stage(self, stage: float) -> None:
-        self._stage.value = nearest((0, 1, 2, 3), number("stage", stage))
-
-    @property
-    def sequence(self) -> int:
-        """Tokens in a sequence, a power of two from 512 to 131,072."""
-        return self._sequence.value
-
-    @sequence.setter
-    def sequence(self, sequence: float) -> None:
-        self._sequence.value = nearest(SEQUENCES, number("sequence", sequence))
-
-    @property
-    def micro_batch(self) -> int:
-        """Sequences at once on one GPU, a power of two from 1 to 64."""
-        return self._micro_batch.value
-
-    @micro_batch.setter
-    def micro_batch(self, micro_batch: float) -> None:
-        self._micro_batch.value = nearest(MICRO_BATCHES, number("micro_batch", micro_batch))
-
-    @property
-    def activations(self) -> bool:
-        """Whether this suite's answer counts activations."""
-        return self._activations.value
-
-    @activations.setter
-    def activations(self, activations: bool) -> None:
-        self._activations.value = bool(activations)
-
-    @property
-    def first(self) -> str:
-        """The first of the two calculators that are compared, one of `theory.peers.STAGES`."""
-        return self._first.value
-
-    @first.setter
-    def first(self, first: str) -> None:
-        choose(self._first, "first", first, tuple(STAGES))
-
-    @property
-    def second(self) -> str:
-        """The second of them."""
-        return self._second.value
-
-    @second.setter
-    def second(self, second: str) -> None:
-        choose(self._second, "second", second, tuple(STAGES))
+    model = name_control(tuple(PRESETS), "The preset's name.")
+    gpus = number_control(GPUS, "The number of data-parallel GPUs, a power of two from 1 to 1024.")
+    stage = number_control((0, 1, 2, 3), "ZeRO's stage, 0 (plain data parallelism) to 3.")
+    sequence = number_control(SEQUENCES, "Tokens in a sequence, a power of two from 512 to 131,072.")
+    micro_batch = number_control(MICRO_BATCHES, "Sequences at once on one GPU, a power of two from 1 to 64.")
+    activations = flag_control("Whether this suite's answer counts activations.")
+    first = name_control(
+        tuple(STAGES), "The first of the two calculators that are compared, one of `theory.peers.STAGES`."
+    )
+    second = name_control(tuple(STAGES), "The second of them.")
 
     def _redraw(self, _change: Any = None) -> None:
         model = PRESETS[self.model]

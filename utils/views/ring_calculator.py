@@ -18,7 +18,7 @@ from utils.theory.models import PRESETS
 from utils.theory.ring import RingCost
 from utils.theory.units import GiB, KiB, MiB, format_bytes
 from utils.views.calculator import Calculator
-from utils.views.controls import choose, named, nearest, number
+from utils.views.controls import name_control, named, number_control
 from utils.views.ring_cost import HEIGHT, Question, ring_cost_scene, ring_cost_words, time_text
 
 A_TENSOR = "a tensor of S bytes"
@@ -79,59 +79,12 @@ class RingCalculator(Calculator):
             control.observe(self._redraw, names="value")
         self._redraw()
 
-    @property
-    def what(self) -> str:
-        """What is reduced: a model's name, or `A_TENSOR`."""
-        return self._what.value
-
-    @what.setter
-    def what(self, what: str) -> None:
-        choose(self._what, "what", what, NAMES)
-
-    @property
-    def precision(self) -> str:
-        """Of a model's gradients, one of `PRECISIONS`."""
-        return self._precision.value
-
-    @precision.setter
-    def precision(self, precision: str) -> None:
-        choose(self._precision, "precision", precision, tuple(PRECISIONS))
-
-    @property
-    def size(self) -> int:
-        """S in bytes where a tensor is reduced, a power of two from 1 KiB to 64 GiB."""
-        return self._size.value
-
-    @size.setter
-    def size(self, size: float) -> None:
-        self._size.value = nearest(SIZES, number("size", size))
-
-    @property
-    def ranks(self) -> int:
-        """The number of ranks: 3, or a power of two from 2 to 1024."""
-        return self._ranks.value
-
-    @ranks.setter
-    def ranks(self, ranks: float) -> None:
-        self._ranks.value = nearest(RANKS, number("ranks", ranks))
-
-    @property
-    def link(self) -> str:
-        """A name in `theory.links.LINKS`."""
-        return self._link.value
-
-    @link.setter
-    def link(self, link: str) -> None:
-        choose(self._link, "link", link, tuple(LINKS))
-
-    @property
-    def alpha(self) -> float:
-        """Latency of a message in seconds, one of `ALPHAS`."""
-        return self._alpha.value
-
-    @alpha.setter
-    def alpha(self, alpha: float) -> None:
-        self._alpha.value = nearest(ALPHAS, number("alpha", alpha))
+    what = name_control(NAMES, "What is reduced: a model's name, or `A_TENSOR`.")
+    precision = name_control(tuple(PRECISIONS), "Of a model's gradients, one of `PRECISIONS`.")
+    size = number_control(SIZES, "S in bytes where a tensor is reduced, a power of two from 1 KiB to 64 GiB.")
+    ranks = number_control(RANKS, "The number of ranks: 3, or a power of two from 2 to 1024.")
+    link = name_control(tuple(LINKS), "A name in `theory.links.LINKS`.")
+    alpha = number_control(ALPHAS, "Latency of a message in seconds, one of `ALPHAS`.")
 
     def _redraw(self, _change: Any = None) -> None:
         is_tensor = self.what == A_TENSOR
