@@ -15,7 +15,7 @@ from utils.checks.lab01.traps import FROZEN, Trap, lopsided
 from utils.checks.lab01.twin import Taken, Watch, make_optimizer
 from utils.checks.lab02.order import Noted, judge_overlap
 from utils.checks.lab02.traps import DEEP, DEEP_TIED, laid, size_of
-from utils.checks.lab02.watching import ddp_noted, watched
+from utils.checks.lab02.watching import watched
 from utils.checks.ranks import STEP, Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
 
@@ -24,11 +24,10 @@ SILENT = " Is `overlap(buckets)` called before the last backward, and `finish()`
 
 @dataclass(frozen=True)
 class Accumulated:
-    """One rank after three steps, of 3, 1 and 4 micro-batches: what lab 01 notes, the last backwards, and DDP's use."""
+    """One rank after three steps, of 3, 1 and 4 micro-batches: what lab 01 notes, and the last backwards."""
 
     taken: Taken
     noted: tuple[Noted, ...]
-    with_ddp: bool
 
 
 def verify(answer: Any) -> str:
@@ -55,19 +54,18 @@ def observe(trap: Trap, answer: Any, mark: Mark) -> Accumulated:
     sizes = tuple(tuple(map(size_of, bucket)) for bucket in buckets)
     each_backward = sum(map(len, buckets))
     noted = []
-    with ddp_noted() as with_ddp:
-        for call in range(len(accumulating.CALLS)):
-            mine = accumulating.micro_batches(dist.get_world_size(), call)[dist.get_rank()]
-            with watched(buckets, call, mark, each_backward * len(mine)) as during, during.backward():
-                watch.call(answer, model, watch.optimizer, lopsided, mine, buckets)
-            noted.append(Noted(sizes, tuple(during.order), tuple(during.blocked)))
-    return Accumulated(watch.taken(), tuple(noted), bool(with_ddp))
+    for call in range(len(accumulating.CALLS)):
+        mine = accumulating.micro_batches(dist.get_world_size(), call)[dist.get_rank()]
+        with watched(buckets, call, mark, each_backward * len(mine)) as during, during.backward():
+            watch.call(answer, model, watch.optimizer, lopsided, mine, buckets)
+        noted.append(Noted(sizes, tuple(during.order), tuple(during.blocked)))
+    return Accumulated(watch.taken(), tuple(noted))
 
 
 def judge(trap: Trap, seen: Sequence[Seen]) -> None:
     """In the notebook: lab 01's judgement of k micro-batches, then when the last backward sent its buckets."""
     found: list[Accumulated] = [each.value for each in seen]
-    if any(each.with_ddp for each in found):
+    if any(each.taken.wraps for each in found):
         raise Mistake("torch's DistributedDataParallel does the work here: build it from your own `overlap`.")
     as_in_lab_01 = [_plainly(each) for each in seen]
     accumulating.judge(trap, as_in_lab_01, silent=SILENT)

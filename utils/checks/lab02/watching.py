@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 from torch._C._distributed_c10d import Work
-from torch.nn.parallel import DistributedDataParallel
 
 from utils.checks.lab02.traps import Buckets
 from utils.checks.ranks import STEP, Mark
@@ -86,20 +85,3 @@ def watched(buckets: Buckets, call: int, mark: Mark, total: int) -> Iterator[Wat
     finally:
         for handle in handles:
             handle.remove()
-
-
-@contextmanager
-def ddp_noted() -> Iterator[list[bool]]:
-    """Inside: whether a DistributedDataParallel is made; the list is empty if none is."""
-    made: list[bool] = []
-    original = DistributedDataParallel.__init__
-
-    def noted(self: DistributedDataParallel, *arguments: Any, **named: Any) -> None:
-        made.append(True)
-        original(self, *arguments, **named)
-
-    DistributedDataParallel.__init__ = noted
-    try:
-        yield made
-    finally:
-        DistributedDataParallel.__init__ = original
