@@ -81,7 +81,8 @@ EXERCISES = (
             "s, so a step contains no other send.",
             "Before the loop send the pieces of part r. Then 2(N - 1) steps, of which step s receives part (r - s - 1) "
             "mod N: in the first N - 1 into new tensors, to be added, in the others into its place. Nothing is sent on "
-            "in the last step. Keep what `isend` returns, and wait for all of it at the end.",
+            "in the last step. Keep what `isend` returns, and wait for all of it at the end. A small function that "
+            "begins the receives of a step makes it easy to call it one step ahead.",
         ),
         verify=pipelining.verify,
     ),
