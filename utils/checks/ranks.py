@@ -67,10 +67,15 @@ class Seen:
 
 
 def run_cases(
-    answer: Any, cases: Mapping[str, Case], world_size: int, deadline: float | None = None
+    answer: Any,
+    cases: Mapping[str, Case],
+    world_size: int,
+    deadline: float | None = None,
+    true_reduce_scatter: bool = False,
 ) -> dict[str, list[Seen]]:
     """Run every case in each of `world_size` fresh ranks; by case, what each rank did.
 
+    true_reduce_scatter: gloo's moves what the ring's rule says, as in `launch`.
     Raises NotBegun if the answer, or what it calls, is a stub; Mistake, naming line and case, if it raises, hangs or
     ends its process. The text of neither contains a time or a folder.
     """
@@ -81,7 +86,13 @@ def run_cases(
     try:
         with _few_lines():
             run = launch(
-                _in_rank, world_size, answer, tuple(cases.items()), backend="gloo", timeout=deadline or DEADLINE
+                _in_rank,
+                world_size,
+                answer,
+                tuple(cases.items()),
+                backend="gloo",
+                timeout=deadline or DEADLINE,
+                true_reduce_scatter=true_reduce_scatter,
             )
     except RankFailed as error:
         raise _told(error, world_size, several) from None

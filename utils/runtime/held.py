@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from utils.runtime.storages import Storages, storage_bytes, storages_of
 
@@ -63,3 +63,10 @@ class Held(TorchDispatchMode):
         if (fresh or func.namespace == "c10d") and not self._paused:
             self.peak = max(self.peak, self.bytes)
         return result
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Inside, what is made is not remembered: the tensors of whoever measures."""
+    with _disable_current_modes():
+        yield

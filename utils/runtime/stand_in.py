@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -60,6 +61,9 @@ class StandIn(Work):
         if self._inner is not None:
             self._inner.wait()
         WORKS.end(self._op)
+        with self._lock:  # whoever has waited keeps the tensors, or nobody does
+            if self._future is None and isinstance(self._value, list):
+                self._value = [weakref.ref(tensor) for tensor in self._value]
         return True
 
     def get_future(self) -> Any:
@@ -95,6 +99,8 @@ class StandIn(Work):
 
     def _outcome(self) -> Any:
         self._raise_error()
+        if isinstance(self._value, list):
+            return [each() if isinstance(each, weakref.ref) else each for each in self._value]
         return self._value
 
     def _raise_error(self) -> None:

@@ -1,0 +1,100 @@
+"""Judges a stage of ZeRO as a whole: numbers first, then what was sent, then what existed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from utils.checks.lab01.cases import on_case
+from utils.checks.lab04.memory import Stage, judge_memory
+from utils.checks.lab04.models import DEEP, SIZES, TRAPS, WEIGHED, Model
+from utils.checks.lab04.numbers import (
+    Groups,
+    groups_of,
+    judge_gradients,
+    judge_returned,
+    judge_sharded,
+    judge_weights,
+)
+from utils.checks.lab04.traffic import judge_kinds, judge_traffic
+from utils.checks.lab04.training import Case, Trained, observe
+from utils.checks.ranks import Seen, run_cases
+
+SGD_CASE, ADAM_CASE = Case(DEEP, "SGD"), Case(DEEP, "Adam")
+WEIGHED_CASE = Case(WEIGHED, "small Adam", weighed=True)
+AS_THE_TWIN = (
+    "over 3 steps on 2, 3 and 4 ranks the gradients of each are a single process's within 1e-5, also with 3 "
+    "micro-batches, tied weights, frozen and unused parameters, sizes that N does not divide; with Adam the weights "
+    "stay within 1e-4 of the way gone, in bf16 within 5 %."
+)
+
+
+@dataclass(frozen=True)
+class Exam:
+    """How one stage is judged.
+
+    arguments  (model, built) -> what the answer is called with: buckets or layers
+    passes     micro-batches of a step -> how often the bytes of all weights go around
+    text       the law of that in words
+    remedy     where gradients are all-reduced
+    """
+
+    stage: Stage
+    arguments: Callable[[Model, nn.Module], Any]
+    passes: Callable[[int], int]
+    text: str
+    remedy: str
+    also: Callable[[Case, Sequence[Seen]], None] = lambda case, seen: None
+
+    def groups(self, model: Model) -> Groups:
+        """Names of the parameters that are sliced together."""
+        built = model.build()
+        found = self.arguments(model, built)
+        if found and isinstance(found[0], nn.Module):
+            found = [[p for p in layer.parameters() if p.requires_grad] for layer in found]
+        return groups_of(built, found)
+
+    def verify(self, answer: Any) -> None:
+        """Raise Mistake, naming it, or return."""
+        first = (SGD_CASE, ADAM_CASE, WEIGHED_CASE)
+        runs = (
+            (4, first),
+            (2, tuple(Case(trap, "SGD") for trap in TRAPS)),
+            (3, (Case(DEEP, "momentum"), Case(SIZES, "SGD"))),
+        )
+        for ranks, cases in runs:
+            seen = run_cases(answer, {c.name: self.observer(c) for c in cases}, ranks, true_reduce_scatter=True)
+            for case in cases:
+                with on_case(case.name, seen[case.name], first=case in (SGD_CASE, WEIGHED_CASE)):
+                    self.judge(case, seen[case.name])
+
+    def observer(self, case: Case) -> Callable[..., Trained]:
+        """What runs in a rank: (answer, mark) -> Trained."""
+        return partial(observe, case, self.arguments, self.stage.settled)
+
+    def judge(self, case: Case, seen: Sequence[Seen]) -> None:
+        """In the notebook: one case on all ranks."""
+        trained, groups = [each.value for each in seen], self.groups(case.model)
+        judge_returned(trained)
+        judge_sharded(case, trained, groups)
+        if case.optimizer == "SGD":
+            judge_gradients(case, trained, groups)
+        else:
+            judge_weights(case, trained, groups)
+        if case.weighed:
+            judge_kinds(seen, case, self.remedy)
+            self.also(case, seen)
+            judge_memory(self.stage, trained)
+            judge_traffic(seen, case, [self.passes(k) for k in case.micro_batches], self.text)
+
+
+def buckets(model: Model, built: nn.Sequential) -> list[list[nn.Parameter]]:
+    return model.buckets(built)
+
+
+def layers(model: Model, built: nn.Sequential) -> list[nn.Module]:
+    return model.layers(built)

@@ -1,0 +1,280 @@
+"""In a rank: some training steps with a stage of ZeRO, and what was seen of them.
+
+The weights are read where they are used, inside a forward, because a stage may hold them nowhere else. What exists is
+counted by `utils.runtime.held`; what an optimizer needs inside its own step is not the answer's doing and left out.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from utils.checks.lab01.traps import lopsided
+from utils.checks.lab04.models import Model
+from utils.checks.ranks import Mark
+from utils.checks.verdict import with_article
+from utils.runtime.held import Held, unseen
+from utils.runtime.storages import storage_bytes, storages_of
+from utils.runtime.wire import WireBytes, read_counters, wire_bytes_since
+
+MICRO_BATCHES = (1, 1, 3)  # of each step
+SETTLE = 0.3  # seconds in which threads that carried a tensor may still let go of it
+
+Weights = dict[str, torch.Tensor]
+OPTIMIZERS: Mapping[str, Callable[[list[torch.Tensor]], torch.optim.Optimizer]] = {
+    "SGD": lambda tensors: torch.optim.SGD(tensors, lr=1.0),
+    "small SGD": lambda tensors: torch.optim.SGD(tensors, lr=0.003),
+    "momentum": lambda tensors: torch.optim.SGD(tensors, lr=0.05, momentum=0.9),
+    "Adam": lambda tensors: torch.optim.Adam(tensors, lr=0.01, eps=1e-4, foreach=False),
+    "small Adam": lambda tensors: torch.optim.Adam(tensors, lr=5e-5, eps=1e-6, foreach=False),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is trained, with which of OPTIMIZERS, and whether everything that exists is weighed."""
+
+    model: Model
+    optimizer: str
+    weighed: bool = False
+    micro_batches: tuple[int, ...] = MICRO_BATCHES
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.name}, with {self.optimizer.removeprefix('small ')}"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Bytes at one moment: in all, and of that by the names that can be found; `peak`: the most since the last one."""
+
+    total: int
+    weights: int
+    gradients: int
+    optimizer: int
+    peak: int
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One rank after the steps.
+
+    returned   in words, if the answer returned no function
+    optimized  elements of the tensors of each optimizer that was made
+    types      of those tensors, such as "float32"
+    weights    before the first step, then after each; as they were used, so without those that no forward uses
+    samples    by step: at the end of the last "forward", of the last "backward", and of the "step"
+    wire       by step, what the sockets counted
+    left       by step, names of parameters that keep a gradient other than zeros after it
+    wraps      whether a DistributedDataParallel was made
+    activations bytes that a plain forward and backward of the same model needs for activations, at most
+    """
+
+    returned: str = ""
+    optimized: tuple[int, ...] = ()
+    types: frozenset[str] = frozenset()
+    weights: tuple[Weights, ...] = ()
+    samples: tuple[Mapping[str, Sample], ...] = ()
+    wire: tuple[WireBytes | None, ...] = ()
+    left: tuple[tuple[str, ...], ...] = ()
+    wraps: bool = False
+    activations: int = 0
+
+
+@dataclass
+class Made:
+    """The optimizers that an answer has made through `make`, and whether it made a DDP module."""
+
+    kind: str
+    optimizers: list[torch.optim.Optimizer] = field(default_factory=list)
+    types: set[str] = field(default_factory=set)
+    held: Held | None = None
+    wraps: bool = False
+
+    def make(self, tensors: Any) -> torch.optim.Optimizer:
+        """What the answer calls as `make_optimizer`."""
+        tensors = list(tensors)
+        self.types |= {str(tensor.dtype).removeprefix("torch.") for tensor in tensors}
+        optimizer = OPTIMIZERS[self.kind](tensors)
+        self.optimizers.append(optimizer)
+        if self.held is not None:
+            step, held = optimizer.step, self.held
+
+            def unseen(*arguments: Any, **named: Any) -> Any:
+                with held.paused():
+                    return step(*arguments, **named)
+
+            optimizer.step = unseen
+        return optimizer
+
+    @contextmanager
+    def ddp_noted(self) -> Iterator[None]:
+        """Inside: note whether a DDP module is made."""
+        make = DistributedDataParallel.__init__
+
+        def noted(module: DistributedDataParallel, *arguments: Any, **named: Any) -> None:
+            self.wraps = True
+            make(module, *arguments, **named)
+
+        with patch.object(DistributedDataParallel, "__init__", noted):
+            yield
+
+
+class Reader:
+    """Notes each parameter's value when the module that owns it computes."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.weights: Weights | None = None
+        for name, module in model.named_modules():
+            own = [key for key, _ in module.named_parameters(name, recurse=False, remove_duplicate=False)]
+            if own:
+                module.forward = self._noting(module, own, module.forward)
+
+    def _noting(self, module: nn.Module, names: list[str], forward: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(*arguments: Any, **named: Any) -> Any:
+            if self.weights is not None:
+                for name in names:
+                    value = getattr(module, name.rpartition(".")[2])
+                    with unseen():
+                        self.weights[name] = value.detach().clone()
+            return forward(*arguments, **named)
+
+        return noting
+
+    def read(self, run: Callable[[], Any]) -> Weights:
+        """The weights that `run`, a forward, uses."""
+        self.weights = {}
+        try:
+            with torch.no_grad():
+                run()
+            return self.weights
+        finally:
+            self.weights = None
+
+
+def observe(
+    case: Case, arguments: Callable[[Model, nn.Module], Any], law: Callable[[int], float], answer: Any, mark: Mark
+) -> Trained:
+    """In a rank: `answer(arguments(model), make_optimizer)`, then the steps of the case.
+
+    law: world_size -> the bytes that should exist when a backward or a step is over. Nobody's fault if a moment later
+    the process group still holds on to a tensor: so long is waited for, and no longer than SETTLE.
+    """
+    warnings.filterwarnings("ignore", message="Full backward hook is firing")  # the first layer's inputs are data
+    model, rank, world_size = case.model.build(), dist.get_rank(), dist.get_world_size()
+    reader = Reader(model)
+    probe = case.model.batches(world_size, 99)[rank][0]
+    activations = _activations(case, rank) if case.weighed else 0
+    enough = law(world_size)
+    held = Held(model) if case.weighed else None
+    made = Made(case.optimizer, held=held)
+    weights, samples, wire, left = [reader.read(lambda: model(probe))], [], [], []
+    with ExitStack() as stack:
+        stack.enter_context(made.ddp_noted())
+        stack.enter_context(held or nullcontext())
+        mark("prepare")
+        step = answer(arguments(case.model, model), made.make)
+        if not callable(step):
+            return Trained(returned="nothing" if step is None else with_article(type(step).__name__))
+        for number, k in enumerate(case.micro_batches):
+            seen: dict[str, Sample] = {}
+            before = _counters(case)
+            for micro in range(k):
+                with unseen():
+                    inputs, targets = case.model.batches(world_size, 10 * number + micro)[rank]
+                mark(f"step {number}, forward {micro}")
+                _forget_peak(held)
+                loss = lopsided(model(inputs), targets) / k
+                seen["forward"] = _sample(held, model, made, math.inf)
+                mark(f"step {number}, backward {micro}")
+                loss.backward()
+                del loss
+                seen["backward"] = _sample(held, model, made, enough)
+            mark(f"step {number}, step")
+            step()
+            mark(f"step {number}, after")
+            seen["step"] = _sample(held, model, made, enough)
+            with unseen():
+                left.append(tuple(n for n, p in model.named_parameters() if p.grad is not None and p.grad.any()))
+            if case.weighed:
+                dist.barrier()
+            wire.append(wire_bytes_since(before) if before else None)
+            samples.append(seen)
+            weights.append(reader.read(lambda: model(probe)))
+    optimized = tuple(
+        sum(p.numel() for group in each.param_groups for p in group["params"]) for each in made.optimizers
+    )
+    return Trained(
+        "",
+        optimized,
+        frozenset(made.types),
+        tuple(weights),
+        tuple(samples),
+        tuple(wire),
+        tuple(left),
+        made.wraps,
+        activations,
+    )
+
+
+def _counters(case: Case) -> Any:
+    """The sockets' counters; nobody sends before all have read theirs."""
+    if not case.weighed:
+        return None
+    dist.barrier()
+    counters = read_counters()
+    dist.barrier()
+    return counters
+
+
+def _forget_peak(held: Held | None) -> None:
+    if held is not None:
+        held.forget_peak()
+
+
+def _sample(held: Held | None, model: nn.Module, made: Made, enough: float) -> Sample | None:
+    """What exists now, and the most since the sample before."""
+    if held is None:
+        return None
+    deadline = time.monotonic() + SETTLE
+    while held.bytes > enough and time.monotonic() < deadline:
+        time.sleep(0.002)
+    parameters = list(model.parameters())
+    state = [[o.param_groups, dict(o.state)] for o in made.optimizers]
+    sample = Sample(
+        held.bytes,
+        _bytes(parameters),
+        _bytes([p.grad for p in parameters if p.grad is not None]),
+        _bytes(state),
+        held.peak,
+    )
+    held.forget_peak()
+    return sample
+
+
+def _bytes(things: Any) -> int:
+    """Of the storages behind tensors, each once."""
+    return sum({storage._cdata: storage_bytes(storage) for storage in storages_of(things)}.values())
+
+
+def _activations(case: Case, rank: int) -> int:
+    """An upper bound, from a plain forward of the same model: what it leaves for backward, and as much again."""
+    model = case.model.build()
+    inputs, targets = case.model.batches(dist.get_world_size(), 0)[rank]
+    with Held(model) as held:
+        before = held.bytes
+        loss = lopsided(model(inputs), targets)
+        kept = held.peak - before
+        loss.backward()
+    return 2 * kept
