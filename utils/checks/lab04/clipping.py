@@ -1,7 +1,153 @@
-"""In the making."""
+"""04.clip_gradients: every step begins by scaling this rank's slices by the norm over all ranks."""
 
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from utils.checks.lab01.cases import on_case
+from utils.checks.ranks import STEP, Mark, Seen, run_cases
+from utils.checks.verdict import Mistake
+
+MAX_NORM = 2.0
+LENGTHS = (3, 40, 1)  # of the slices, on every rank
+SIZES = (1.0, 0.01, 3.0)  # of the gradients, by step: the norm is above, below, and above MAX_NORM
+TOLERANCE = 1e-4
+SMALL = 64  # bytes that finding a norm may take, for each slice
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """One rank: by step, how far each slice moved under SGD with a rate of 1; and how far the call alone moved them."""
+
+    moved: tuple[tuple[torch.Tensor, ...], ...]
+    early: bool
+
+
+def gradients(rank: int, world_size: int, step: int) -> list[torch.Tensor | None]:
+    """Of each slice. Rank r's are r + 1 times as large; in step 2 the last rank has none."""
+    if step == 2 and rank == world_size - 1:
+        return [None] * len(LENGTHS)
+    generator = torch.Generator().manual_seed(100 * step + rank)
+    return [(rank + 1) * SIZES[step] * torch.randn(length, generator=generator) for length in LENGTHS]
 
 
 def verify(answer: Any) -> str:
-    return "in the making."
+    for ranks in (4, 2, 3):
+        seen = run_cases(answer, {"": observe}, ranks)[""]
+        with on_case(f"slices of {LENGTHS} numbers", seen, first=ranks == 4):
+            judge(seen)
+    return (
+        "on 2, 3 and 4 ranks the step is that of a single process that clips all gradients by their norm, within 1e-4; "
+        "gradients below the norm stay as they are; also where a rank has none; and no more than a few numbers are "
+        "sent."
+    )
+
+
+def observe(answer: Any, mark: Mark) -> Clipped:
+    """In a rank: the call, then three steps."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    slices = [torch.zeros(length) for length in LENGTHS]
+    optimizer = torch.optim.SGD(slices, lr=1.0)
+    for each, gradient in zip(slices, gradients(rank, world_size, 0), strict=True):
+        each.grad = gradient
+    mark("call")
+    answer(optimizer, MAX_NORM)
+    early = any(bool(each.any()) for each in slices)
+    moved = []
+    for step in range(len(SIZES)):
+        with torch.no_grad():
+            for each, gradient in zip(slices, gradients(rank, world_size, step), strict=True):
+                each.zero_()
+                each.grad = gradient
+        mark(f"{STEP}{step}")
+        optimizer.step()
+        moved.append(tuple(-each.detach().clone() for each in slices))
+    mark("end")
+    return Clipped(tuple(moved), early)
+
+
+def judge(seen: Sequence[Seen]) -> None:
+    """In the notebook: each step's factor beside the right one, and beside those of known mistakes."""
+    n = len(seen)
+    clipped: list[Clipped] = [each.value for each in seen]
+    if any(each.early for each in clipped):
+        raise Mistake("your function takes a step itself: it only prepares that every step begins by clipping.")
+    for step in range(len(SIZES)):
+        given = [gradients(rank, n, step) for rank in range(n)]
+        norms = [math.sqrt(sum(g.square().sum().item() for g in mine if g is not None)) for mine in given]
+        norm = math.hypot(*norms)
+        for rank, each in enumerate(clipped):
+            _judge_rank(rank, n, step, given[rank], each.moved[step], norms, norm)
+    for rank, each in enumerate(seen):
+        for step in range(len(SIZES)):
+            sent = sum(op.bytes for op in each.after(f"{STEP}{step}"))
+            if sent > SMALL * len(LENGTHS):
+                raise Mistake(
+                    f"the steps are right, but rank {rank} exchanges {sent} B in each: the sum of squares is one "
+                    "number. Nobody needs the others' gradients."
+                )
+
+
+def _judge_rank(
+    rank: int,
+    n: int,
+    step: int,
+    given: Sequence[torch.Tensor | None],
+    moved: Sequence[torch.Tensor],
+    norms: Sequence[float],
+    norm: float,
+) -> None:
+    if not norms[rank]:
+        return
+    if _by(1 if norm <= MAX_NORM else MAX_NORM / norm, given, moved):
+        return
+    if norm <= MAX_NORM and _by(MAX_NORM / norm, given, moved):
+        raise Mistake(
+            f"in step {step} the norm is {norm:.3f}, below max_norm {MAX_NORM:g}, and the gradients are scaled up: "
+            "then they stay as they are."
+        )
+    place = f"in step {step} on rank {rank} of {n}, where the norm over all ranks is {norm:.3f}"
+    if norm > MAX_NORM and _by(1, given, moved):
+        raise Mistake(
+            f"{place}, the step is taken with gradients that are not clipped to {MAX_NORM:g}: nothing clips, or only "
+            "after the step. It is to be done before, in every step."
+        )
+    for wrong, diagnosis in _KNOWN.items():
+        value = wrong(norms, rank)
+        if _by(min(1.0, MAX_NORM / value), given, moved) or _by(MAX_NORM / value, given, moved):
+            raise Mistake(f"{place}, {diagnosis}")
+    largest = max((g for g in given if g is not None), key=lambda g: g.abs().max())
+    at = largest.abs().argmax()
+    factor = moved[next(i for i, g in enumerate(given) if g is largest)][at] / largest[at]
+    raise Mistake(f"{place}, the gradients are scaled by {factor:.3f}, not by {min(1, MAX_NORM / norm):.3f}.")
+
+
+def _by(factor: float, given: Sequence[torch.Tensor | None], moved: Sequence[torch.Tensor]) -> bool:
+    """Whether every slice moved by its gradient times the factor."""
+    return all(
+        torch.allclose(m, torch.zeros_like(m) if g is None else factor * g, rtol=TOLERANCE, atol=1e-7)
+        for g, m in zip(given, moved, strict=True)
+    )
+
+
+_KNOWN: dict[Callable[[Sequence[float], int], float], str] = {
+    lambda norms, rank: norms[rank]: (
+        "the gradients are clipped by the local norm: each rank scales by its own slices' alone, and the ranks part. "
+        "Sum the squares over the ranks."
+    ),
+    lambda norms, rank: sum(norms): ("the ranks' norms are added up: sum their squares, and take the root of the sum."),
+    lambda norms, rank: math.hypot(*norms) ** 2: "the root is missing: the gradients are scaled by the sum of squares.",
+    lambda norms, rank: math.hypot(*norms) / math.sqrt(len(norms)): (
+        "the squares are averaged over the ranks: slices do not overlap, so that they add up."
+    ),
+    lambda norms, rank: max(norms): "the largest of the ranks' norms is taken: sum their squares.",
+    lambda norms, rank: (
+        sum(norms) / len(norms)
+    ): "the ranks' norms are averaged: sum their squares, then take the root.",
+}

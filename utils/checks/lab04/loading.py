@@ -1,7 +1,202 @@
-"""In the making."""
+"""04.load: this rank's slices of a checkpoint that any number of ranks has written."""
 
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from utils.checks.lab01.cases import on_case
+from utils.checks.lab04.checkpoints import (
+    OPTIMIZERS,
+    TRAININGS,
+    Checkpoint,
+    Training,
+    in_rows,
+    slice_of,
+    take_step,
+)
+from utils.checks.lab04.saving import STEPS, TOLERANCE
+from utils.checks.ranks import Mark, Seen, run_cases
+from utils.checks.verdict import Mistake
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """One rank: its masters and moments after `load`, the parameters' numbers by bucket, and the masters two steps on.
+
+    in_place  whether each parameter still lies where it lay
+    kept      whether the checkpoint was left alone, by `load` and by two steps after it
+    """
+
+    masters: tuple[torch.Tensor, ...]
+    moments: tuple[dict[str, Any], ...]
+    weights: tuple[torch.Tensor, ...]
+    later: tuple[torch.Tensor, ...]
+    in_place: bool
+    kept: bool
 
 
 def verify(answer: Any) -> str:
-    return "in the making."
+    for ranks in (2, 3, 1):
+        cases = {each.name: partial(observe, each) for each in TRAININGS}
+        seen = run_cases(answer, cases, ranks)
+        for training in TRAININGS:
+            first = ranks == 2 and training == TRAININGS[0]
+            with on_case(training.name, seen[training.name], first=first):
+                judge(training, seen[training.name])
+    return (
+        "a checkpoint of Adam and of SGD goes on with 1, 2 and 3 ranks: slices, moments, step counters and weights are "
+        "right within 1e-6, so are the masters two steps later; also in bf16 and with sizes that N does not divide; "
+        "the checkpoint itself stays as it is."
+    )
+
+
+def observe(training: Training, answer: Any, mark: Mark) -> Loaded:
+    """In a rank: a fresh model and a fresh optimizer, `load`, and two more steps."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    buckets, slices = training.buckets(), []
+    for bucket in buckets:  # as ZeRO-1 holds them: views of one buffer, and in fp32 the slice is the master
+        flat = torch.cat([p.detach().flatten() for p in bucket])
+        flat = torch.cat([flat, flat.new_zeros(-len(flat) % world_size)])
+        for p, part in zip(bucket, _parts(flat, bucket), strict=True):
+            p.data = part
+        slices.append(flat.chunk(world_size)[rank].float())
+    optimizer = OPTIMIZERS[training.optimizer](slices)
+    places = [p.data_ptr() for bucket in buckets for p in bucket]
+    checkpoint = training.checkpoint(STEPS)
+    before = copy.deepcopy(checkpoint)
+    mark("call")
+    answer(checkpoint, buckets, optimizer)
+    mark("returned")
+    masters = [each.detach().clone() for each in optimizer.param_groups[0]["params"]]
+    moments = [copy.deepcopy(dict(optimizer.state[each])) for each in optimizer.param_groups[0]["params"]]
+    weights = [torch.cat([p.detach().flatten() for p in bucket]) for bucket in buckets]
+    in_place = places == [p.data_ptr() for bucket in buckets for p in bucket]
+    for step in (STEPS, STEPS + 1):
+        take_step(optimizer, [slice_of(g, rank, world_size) for g in training.gradients(step)])
+    later = [each.detach().clone() for each in optimizer.param_groups[0]["params"]]
+    kept = _equal(before, checkpoint)
+    return Loaded(tuple(masters), tuple(moments), tuple(weights), tuple(later), in_place, kept)
+
+
+def _parts(flat: torch.Tensor, bucket: Sequence[nn.Parameter]) -> list[torch.Tensor]:
+    numels = [p.numel() for p in bucket]
+    return [part.view_as(p) for part, p in zip(flat[: sum(numels)].split(numels), bucket, strict=True)]
+
+
+def _equal(a: Checkpoint, b: Checkpoint) -> bool:
+    return all(map(torch.equal, a["masters"], b["masters"])) and all(
+        torch.equal(x[name], y[name]) for x, y in zip(a["moments"], b["moments"], strict=True) for name in x
+    )
+
+
+def judge(training: Training, seen: Sequence[Seen]) -> None:
+    """In the notebook: each rank's slices and weights beside the checkpoint."""
+    n, checkpoint = len(seen), training.checkpoint(STEPS)
+    later, _ = training.whole(STEPS + 2)
+    fresh = [torch.cat([p.detach().flatten() for p in bucket]) for bucket in training.buckets()]
+    for rank, each in enumerate(seen):
+        loaded: Loaded = each.value
+        for number, whole in enumerate(checkpoint["masters"]):
+            what = f"rank {rank}'s masters of bucket {number}"
+            _judge_slice(what, loaded.masters[number], whole, fresh[number].float(), rank, n)
+            for name, value in checkpoint["moments"][number].items():
+                _judge_moment(f"`{name}` of bucket {number}", name, loaded.moments[number], value, rank, n)
+            _judge_weights(number, loaded.weights[number], whole.to(training.dtype), fresh[number], rank, n)
+        if not loaded.in_place:
+            raise Mistake(
+                f"on rank {rank} a parameter has become another tensor: it was a view of a flat buffer, and what is "
+                "gathered into that would no longer reach it. Write in place: `p.data.copy_(…)`."
+            )
+        if not loaded.kept:
+            raise Mistake(
+                "the checkpoint is written to, by `load` or by the steps after it: a moment or a master is a view of "
+                "its tensors. Clone the slices."
+            )
+        for number, whole in enumerate(later):
+            if not _close(loaded.later[number], slice_of(whole, rank, n)):
+                raise Mistake(f"two steps later rank {rank}'s masters of bucket {number} are not a single process's.")
+
+
+def _judge_slice(what: str, got: torch.Tensor, whole: torch.Tensor, fresh: torch.Tensor, rank: int, n: int) -> None:
+    wanted = slice_of(whole, rank, n)
+    if got.shape == wanted.shape and _close(got, wanted):
+        return
+    if got.shape != wanted.shape:
+        raise Mistake(f"{what} have {got.numel()} numbers, its slice on {n} ranks has {wanted.numel()}.")
+    if _close(got, slice_of(fresh, rank, n)):
+        raise Mistake(f"{what} are still those of the fresh model: they are not loaded.")
+    if _close(got, wanted.bfloat16().float()):
+        raise Mistake(f"{what} are rounded to bf16: load the masters in fp32, not by way of the weights.")
+    _other_slice(what, got, whole, rank, n)
+    raise Mistake(f"{what} are not its slice of the checkpoint's.")
+
+
+def _other_slice(what: str, got: torch.Tensor, whole: torch.Tensor, rank: int, n: int) -> None:
+    for other in range(n):
+        if other != rank and _close(got, slice_of(whole, other, n)):
+            raise Mistake(f"{what} are those of rank {other}'s slice: slice r is rank r's.")
+    for of in (2, 3, 4):  # the number of ranks of another run
+        length = -(-len(whole) // of)
+        part = whole[rank * length : rank * length + len(got)]
+        if of != n and len(part) and _close(got[: len(part)], part):
+            raise Mistake(f"{what} begin where a slice of {of} ranks begins; here there are {n}.")
+
+
+def _judge_moment(what: str, name: str, state: dict[str, Any], value: torch.Tensor, rank: int, n: int) -> None:
+    if name not in state:
+        raise Mistake(
+            f"{what} is not loaded on rank {rank}: the optimizer begins anew, and its next steps are others."
+            if not state
+            else f"{what} is not loaded on rank {rank}."
+        )
+    got = state[name]
+    if not value.dim():
+        if float(got) != value.item():
+            raise Mistake(f"{what} is {float(got):g} on rank {rank}; the checkpoint has {value.item():g}.")
+        return
+    wanted = slice_of(value, rank, n)
+    if got.shape == value.shape != wanted.shape:
+        raise Mistake(f"{what} is whole on rank {rank}: a rank keeps the moments of its slice alone.")
+    if got.shape != wanted.shape:
+        raise Mistake(f"{what} has {got.numel()} numbers on rank {rank}, its slice has {wanted.numel()}.")
+    if not _close(got, wanted):
+        _other_slice(f"rank {rank}'s numbers of {what}", got, value, rank, n)
+        raise Mistake(f"{what} on rank {rank} is not its slice of the checkpoint's.")
+
+
+def _judge_weights(
+    number: int, got: torch.Tensor, wanted: torch.Tensor, fresh: torch.Tensor, rank: int, n: int
+) -> None:
+    if _close(got, wanted):
+        return
+    if torch.equal(got, fresh):
+        raise Mistake(
+            f"the parameters of bucket {number} are still the fresh model's on rank {rank}: the next forward uses them."
+        )
+    if n > 1:
+        mixed = torch.stack([got.float(), wanted.float()])
+        own = in_rows(torch.ones(len(got)), n, lambda rows: _one_row(rows, rank)).bool()
+        if _close(mixed[0][own], mixed[1][own]):
+            raise Mistake(
+                f"of the parameters of bucket {number} rank {rank} has loaded its own slice alone: each rank computes "
+                "with all of them."
+            )
+    raise Mistake(f"the parameters of bucket {number} on rank {rank} are not the checkpoint's masters.")
+
+
+def _one_row(rows: torch.Tensor, rank: int) -> torch.Tensor:
+    alone = torch.zeros_like(rows)
+    alone[rank] = 1
+    return alone
+
+
+def _close(got: torch.Tensor, wanted: torch.Tensor) -> bool:
+    return got.shape == wanted.shape and torch.allclose(got.float(), wanted.float(), rtol=TOLERANCE, atol=TOLERANCE)

@@ -1,7 +1,153 @@
-"""In the making."""
+"""04.save: the state of all ranks' slices, whole and without padding."""
 
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from utils.checks.lab01.cases import on_case
+from utils.checks.lab04.checkpoints import OPTIMIZERS, TRAININGS, Training, in_rows, slice_of, take_step
+from utils.checks.ranks import Mark, Seen, run_cases
+from utils.checks.verdict import Mistake, with_article
+
+STEPS = 2
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What rank 0 returned, at once and after another step; None elsewhere."""
+
+    checkpoint: Any
+    later: Any
 
 
 def verify(answer: Any) -> str:
-    return "in the making."
+    for ranks in (4, 3, 2, 1):
+        cases = {each.name: partial(observe, each) for each in TRAININGS}
+        seen = run_cases(answer, cases, ranks, true_reduce_scatter=True)
+        for training in TRAININGS:
+            first = ranks == 4 and training == TRAININGS[0]
+            with on_case(training.name, seen[training.name], first=first):
+                judge(training, seen[training.name])
+    return (
+        "masters and moments of Adam and of SGD are whole, in order and without padding, within 1e-6, from 1, 2, 3 and "
+        "4 ranks, also of bf16 weights and of sizes that N does not divide; the checkpoint stays as it is when "
+        "training goes on."
+    )
+
+
+def observe(training: Training, answer: Any, mark: Mark) -> Saved:
+    """In a rank: some steps on its slices, `save`, and one more step."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    slices = [slice_of(whole, rank, world_size) for whole in training.masters()]
+    optimizer = OPTIMIZERS[training.optimizer](slices)
+    for step in range(STEPS):
+        take_step(optimizer, [slice_of(g, rank, world_size) for g in training.gradients(step)])
+    buckets = training.buckets()
+    mark("call")
+    returned = answer(buckets, optimizer)
+    mark("returned")
+    at_once = copy.deepcopy(returned) if rank == 0 else None
+    take_step(optimizer, [slice_of(g, rank, world_size) for g in training.gradients(STEPS)])
+    return Saved(at_once, returned if rank == 0 else None)
+
+
+def judge(training: Training, seen: Sequence[Seen]) -> None:
+    """In the notebook: what rank 0 returned beside a single process's state."""
+    n, saved = len(seen), seen[0].value
+    wanted = training.checkpoint(STEPS)
+    _judge_form(saved.checkpoint, len(wanted["masters"]))
+    for number, whole in enumerate(wanted["masters"]):
+        _judge_tensor(f"the masters of bucket {number}", saved.checkpoint["masters"][number], whole, n)
+        moments = saved.checkpoint["moments"][number]
+        for name, value in wanted["moments"][number].items():
+            if name not in moments:
+                raise Mistake(
+                    f"`{name}` of bucket {number} is not saved: without it training does not go on as before."
+                )
+            what = f"`{name}` of bucket {number}"
+            if value.dim():
+                _judge_tensor(what, moments[name], value, n)
+            elif not isinstance(moments[name], torch.Tensor) or moments[name].item() != value.item():
+                raise Mistake(f"{what} is not {value.item():g}, as in the optimizer's state.")
+    if not _same(saved.checkpoint, saved.later):
+        raise Mistake(
+            "the checkpoint changes when training goes on: some of its tensors are the optimizer's own, or views of "
+            "them. Clone."
+        )
+
+
+def _judge_form(checkpoint: Any, buckets: int) -> None:
+    if not isinstance(checkpoint, dict):
+        raise Mistake(
+            f"on rank 0 your function returns {_kind(checkpoint)}; it is to return a dict with `masters` and `moments`."
+        )
+    for name, holds in (("masters", torch.Tensor), ("moments", dict)):
+        entries = checkpoint.get(name)
+        if not isinstance(entries, list | tuple) or len(entries) != buckets:
+            raise Mistake(f"`{name}` of the checkpoint is to be a list with one entry for each of {buckets} buckets.")
+        if not all(isinstance(each, holds) for each in entries):
+            raise Mistake(f"an entry of `{name}` is no {holds.__name__}.")
+
+
+def _judge_tensor(what: str, got: Any, wanted: torch.Tensor, n: int) -> None:
+    if not isinstance(got, torch.Tensor):
+        raise Mistake(f"{what} are {_kind(got)}, not a tensor.")
+    length = -(-len(wanted) // n)
+    if got.numel() == n * length != len(wanted):
+        raise Mistake(
+            f"{what} have {got.numel()} numbers with the padding for {n} ranks; of another N it is another. Cut it "
+            f"off: the bucket has {len(wanted)}."
+        )
+    if got.numel() == length != len(wanted):
+        raise Mistake(f"{what} are those of rank 0's slice alone: gather the slices of all ranks.")
+    if got.numel() != len(wanted):
+        lost = " The last slice counts up to where the padding begins." if got.numel() < len(wanted) else ""
+        raise Mistake(f"{what} have {got.numel()} numbers, the bucket has {len(wanted)}.{lost}")
+    if got.dtype != torch.float32:
+        raise Mistake(
+            f"{what} are saved as {str(got.dtype).removeprefix('torch.')}: rounded, they lose what small steps have "
+            "added up to. Save them in fp32."
+        )
+    if _close(got, wanted):
+        return
+    if _close(got, wanted.bfloat16().float()):
+        raise Mistake(f"{what} are rounded to bf16: they lose what small steps have added up to.")
+    for change, diagnosis in _KNOWN.items():
+        if n > 1 and _close(got, in_rows(wanted, n, change)):
+            raise Mistake(f"{what} {diagnosis}")
+    raise Mistake(f"{what} are not what the ranks' slices hold, in the order of the ranks.")
+
+
+_KNOWN = {
+    lambda rows: rows.flip(0): "hold the slices in the wrong order, the last rank's first.",
+    lambda rows: rows.roll(1, 0): "hold the slices in the wrong order: each stands one place too late.",
+    lambda rows: rows.roll(-1, 0): "hold the slices in the wrong order: each stands one place too early.",
+    lambda rows: rows[:1].expand_as(rows): "repeat rank 0's slice: those of the other ranks are lost.",
+    lambda rows: torch.cat([rows[:1], 0 * rows[1:]]): "are those of rank 0's slice alone: the others are zeros.",
+    lambda rows: torch.cat([rows[:-1], 0 * rows[-1:]]): "lack the last rank's slice.",
+    lambda rows: rows.t(): "are interleaved: slice by slice, not number by number.",
+}
+
+
+def _close(got: torch.Tensor, wanted: torch.Tensor) -> bool:
+    return torch.allclose(got.flatten().float(), wanted, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return all(_same(x, y) for x, y in zip(a, b, strict=True))
+    return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
+
+
+def _kind(thing: Any) -> str:
+    return "None" if thing is None else with_article(type(thing).__name__)
