@@ -29,6 +29,7 @@ class Job:
     path: tuple[str, ...] = ()
     suite: str = ""  # where the notebook's own `utils` lies
     links: Links | None = None  # between the nodes, if the run has nodes
+    true_reduce_scatter: bool = False  # in place of gloo's
 
 
 @dataclass(frozen=True)

@@ -35,19 +35,22 @@ def launch(
     cluster: Cluster | None = None,
     timeout: float = 30,
     start: str = "auto",
+    true_reduce_scatter: bool = False,
 ) -> Run:
     """Run `fn(rank, *args)` on `world_size` fresh processes joined in one process group.
 
     `fn` may be defined in a notebook cell; a function that takes no rank is called as `fn(*args)`. The ranks see the
     notebook's environment, working folder and import path. `backend` is "auto" (NCCL with a GPU for every rank, else
     gloo), "gloo" or "nccl". With a `cluster` the ranks live on its nodes, and gloo talks over its links. `timeout` in
-    seconds counts from the moment all ranks are ready. `start` is "auto", "forkserver" or "spawn". What the ranks
-    print is shown in rank order when the run ends.
+    seconds counts from the moment all ranks are ready. `start` is "auto", "forkserver" or "spawn". With
+    `true_reduce_scatter` every sum or mean that gloo would reduce-scatter by an all-reduce moves the (N - 1)/N · S
+    bytes of the ring's rule instead, and the run says so; NCCL's is such anyway. What the ranks print is shown in rank
+    order when the run ends.
 
     Raises ValueError or TypeError for arguments out of range, and a LaunchError: CannotSend, RankFailed, RankDied or
     RanksHang. Whatever happens, no process of the run is left.
     """
-    _refuse_bad_arguments(fn, world_size, timeout)
+    _refuse_bad_arguments(fn, world_size, timeout, true_reduce_scatter)
     world_size = int(world_size)
     _refuse_unfit_cluster(cluster, world_size, backend)
     chosen = choose_backend("gloo" if cluster and backend == "auto" else backend, world_size)
@@ -66,6 +69,7 @@ def launch(
         path=tuple(sys.path),
         suite=str(processes.SUITE),
         links=cluster.links() if cluster else None,
+        true_reduce_scatter=bool(true_reduce_scatter) and chosen == "gloo",
     )
     with tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as folder:
         ranks: list[processes.RankProcess] = []
@@ -92,8 +96,7 @@ def launch(
             if method == "spawn" and not doors:
                 processes.keep_ready(world_size)
     opened = [_opened(rank, value) for rank, value in enumerate(values)]
-    emulated = job.links.emulated if job.links else ""
-    return _run(chosen, opened, printed, supervisor, accounts, emulated)
+    return _run(job, opened, printed, supervisor, accounts)
 
 
 def _make_links(cluster: Cluster) -> KernelLinks | None:
@@ -121,28 +124,29 @@ def _opened(rank: int, value: bytes) -> Any:
 
 
 def _run(
-    backend: str,
+    job: Job,
     values: list[Any],
     printed: list[str],
     supervisor: Supervisor,
     accounts: list[Account],
-    emulated: str,
 ) -> Run:
+    emulated = job.links.emulated if job.links else ""
     ring_bytes = tuple(sum(op.ring_bytes for op in account.ops) for account in accounts)
     wire = tuple(account.wire for account in accounts)
     # Counters that stand still while data moved belong to a system that only pretends to have them.
-    counted = backend == "gloo" and None not in wire and (not any(ring_bytes) or any(w.sent for w in wire))
+    counted = job.backend == "gloo" and None not in wire and (not any(ring_bytes) or any(w.sent for w in wire))
     return Run(
         world_size=len(values),
-        backend=backend,
+        backend=job.backend,
         values=tuple(values),
         printed=tuple(printed),
         seconds=supervisor.seconds,
         ring_bytes=ring_bytes,
         wire_bytes=wire if counted else None,
         link_bytes=supervisor.link_bytes,
-        timeline=Timeline(tuple(account.ops for account in accounts), emulated),
+        timeline=Timeline(tuple(account.ops for account in accounts), emulated, job.true_reduce_scatter),
         emulated=emulated,
+        true_reduce_scatter=job.true_reduce_scatter,
     )
 
 
@@ -158,7 +162,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _refuse_bad_arguments(fn: Any, world_size: Any, timeout: Any) -> None:
+def _refuse_bad_arguments(fn: Any, world_size: Any, timeout: Any, true_reduce_scatter: Any) -> None:
     if not callable(fn):
         raise TypeError(f"launch runs a function, not {fn!r}: pass the function itself, as in launch(train, 4).")
     if isinstance(world_size, bool) or not isinstance(world_size, numbers.Integral):
@@ -169,6 +173,8 @@ def _refuse_bad_arguments(fn: Any, world_size: Any, timeout: Any) -> None:
         raise TypeError(f"timeout is {timeout!r}; it must be a number of seconds above 0.")
     if not 0 < timeout <= LONGEST_RUN:
         raise ValueError(f"timeout is {timeout}; it must be above 0 and at most {LONGEST_RUN:,} seconds (a week).")
+    if not isinstance(true_reduce_scatter, bool):
+        raise TypeError(f"true_reduce_scatter is {true_reduce_scatter!r}; it must be True or False.")
     if os.environ.get(IN_RANK):
         raise LaunchError(
             "launch was called inside a rank, where it would start ranks of ranks: call it from the notebook."

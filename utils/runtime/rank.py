@@ -87,7 +87,8 @@ class _Rank:
         for setup in ship.unpack(job.setup):
             setup(job.rank)
         links = job.links
-        tap.Tap(self._recorder, Pacer(links, job.folder, tap.THREADS) if links and links.emulated else None)
+        pacer = Pacer(links, job.folder, tap.THREADS) if links and links.emulated else None
+        tap.Tap(self._recorder, pacer, job.true_reduce_scatter)
         join_group(job)
         # Imports of the learner's modules come last: they may use the group's rank.
         return ship.unpack(job.call)

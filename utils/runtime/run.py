@@ -15,11 +15,12 @@ from utils.runtime.wire import WireBytes
 class Timeline:
     """Operations by rank, in the order of their issue. Draws itself in a notebook.
 
-    emulated: what of the times the recorder has made; see `Run`.
+    emulated, true_reduce_scatter: what the recorder has made of the run; see `Run`.
     """
 
     ops: tuple[tuple[Op, ...], ...]
     emulated: str = ""
+    true_reduce_scatter: bool = False
 
     def __getitem__(self, rank: int) -> tuple[Op, ...]:
         return self.ops[rank]
@@ -35,7 +36,7 @@ class Timeline:
         """The same as a picture: ranks from top to bottom, time from left to right."""
         from utils.views.timeline import timeline_picture  # the views know matplotlib; running ranks does not need it
 
-        return timeline_picture(self.ops, title=title, emulated=self.emulated)
+        return timeline_picture(self.ops, title=title, emulated=_made(self))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return self.picture()._repr_mimebundle_(include, exclude)
@@ -53,6 +54,8 @@ class Run:
     `seconds`: from the common start to the last rank's result. `timeline`: every operation.
     `emulated`: "emulated link" or "emulated latency" if the recorder has held operations back, else "". Times of such
     a run are no measurements of a link: a title says so, and no column headed "measured" holds them.
+    `true_reduce_scatter`: whether gloo's reduce-scatters were exchanged for such as send what the ring's rule says, as
+    `launch` was asked; a title says so. False on NCCL, whose own are left alone.
     """
 
     world_size: int
@@ -65,6 +68,7 @@ class Run:
     timeline: Timeline
     link_bytes: tuple[LinkBytes, ...] | None = None
     emulated: str = ""
+    true_reduce_scatter: bool = False
 
     def __repr__(self) -> str:
         many = "s" if self.world_size > 1 else ""
@@ -72,7 +76,7 @@ class Run:
 
     @property
     def _over(self) -> str:
-        return f"{self.backend}, {self.emulated}" if self.emulated else self.backend
+        return ", ".join(each for each in (self.backend, _made(self)) if each)
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -105,6 +109,11 @@ class Run:
             return ""
         wire = self.wire_bytes[rank]
         return f"<td>{wire.sent:,}</td><td>{wire.received:,}</td>"
+
+
+def _made(run: Run | Timeline) -> str:
+    """In words: what of a run is the recorder's doing; "" if nothing is."""
+    return ", ".join(each for each in (run.emulated, "true reduce-scatter" if run.true_reduce_scatter else "") if each)
 
 
 def _short(value: Any, limit: int = 160) -> str:

@@ -25,6 +25,7 @@ from utils.runtime.places import learner_frame
 from utils.runtime.recorder import Group, OpenOp, Recorder
 from utils.runtime.stand_in import THREADS, StandIn
 from utils.runtime.storages import note_communicated
+from utils.runtime.true_reduce_scatter import begin_exchange
 from utils.runtime.works import WORKS
 
 KIND_OF = {
@@ -65,15 +66,20 @@ def tensor_bytes(tensors: Any) -> int:
 
 
 class Tap:
-    """Installs the kernels for one rank and tells its recorder. `pacer`: holds completions back, where there is one."""
+    """Installs the kernels for one rank and tells its recorder.
 
-    def __init__(self, recorder: Recorder, pacer: Pacer | None = None) -> None:
-        self._recorder, self._pacer = recorder, pacer
+    pacer: holds completions back, where there is one. true_reduce_scatter: gloo's is done another way, as
+    `utils.runtime.true_reduce_scatter` tells.
+    """
+
+    def __init__(self, recorder: Recorder, pacer: Pacer | None = None, true_reduce_scatter: bool = False) -> None:
+        self._recorder, self._pacer, self._true_reduce_scatter = recorder, pacer, true_reduce_scatter
         # Groups stay alive to the end of the rank: their sockets' counters with them, and a group that dies while a
         # DDP module is freed can hang the rank.
         self._groups: list[tuple[ProcessGroup, Group, bool]] = []
         self._waiters: dict[str, queue.SimpleQueue] = {}
         self._stand_ins: list[StandIn] = []  # those that nobody else keeps
+        self._stand_ins_lock = threading.Lock()
         self._library = torch.library.Library("c10d", "IMPL")
         for name, kind in KIND_OF.items():
             if hasattr(torch.ops.c10d, name):
@@ -105,18 +111,25 @@ class Tap:
                 self._recorder.guessing = True
             note_communicated(args[:2])
             part = self._pacer.join(record, group) if self._pacer else None
+            exchange = out = None
             try:
-                out = op.redispatch(keys & _AFTER, *args)
+                if kind == "reduce_scatter" and self._true_reduce_scatter:
+                    exchange = begin_exchange(keys & _AFTER, args, len(group.ranks))
+                if exchange is None:
+                    out = op.redispatch(keys & _AFTER, *args)
             except BaseException as error:
                 record.complete(str(error))
                 raise
             only_reads = kind == "broadcast" and args[peer_at] == group.me
             WORKS.issued(record, () if only_reads else args[0])
-            work = Work.unbox(out[-1] if returns_tensors else out)
-            stand_in = self._follow(record, work, args[0], part)
+            if exchange is not None:
+                stand_in = self._stand_in(record, offers_future=True)
+                self._wait_in_thread(record, exchange.finish, stand_in, part)
+            else:
+                stand_in = self._follow(record, Work.unbox(out[-1] if returns_tensors else out), args[0], part)
             if stand_in is None:
                 return out
-            return (*out[:-1], stand_in.boxed()) if returns_tensors else stand_in.boxed()
+            return (args[0], stand_in.boxed()) if returns_tensors else stand_in.boxed()
 
         self._library.impl(name, kernel, "BackendSelect", with_keyset=True)
 
@@ -150,7 +163,7 @@ class Tap:
             future = work.get_future()
         except RuntimeError:  # "Work::getFuture not implemented."
             stand_in = self._stand_in(record)
-            self._wait_in_thread(record, work, stand_in, part)
+            self._wait_in_thread(record, work.wait, stand_in, part)
             return stand_in
         on_gpu = _on_gpu(first)
         if part is not None:
@@ -170,9 +183,14 @@ class Tap:
         return None
 
     def _stand_in(self, record: OpenOp, offers_future: bool = False, inner: Work | None = None) -> StandIn:
-        self._stand_ins = [each for each in self._stand_ins if each.needed]
-        self._stand_ins.append(StandIn(record, offers_future, inner))
-        return self._stand_ins[-1]
+        made = StandIn(record, offers_future, inner)
+        self._keep(made)
+        return made
+
+    def _keep(self, *made: StandIn) -> None:
+        """Keep these, and let go of those that are no longer needed: with them of the tensors that they hand out."""
+        with self._stand_ins_lock:
+            self._stand_ins = [*(each for each in self._stand_ins if each.needed), *made]
 
     def _end(self, record: OpenOp, stand_in: StandIn, part: Part | None, error: str, value: Any) -> None:
         """The backend is done: so is the operation, or its link tells when."""
@@ -180,20 +198,21 @@ class Tap:
         def finish(at: float | None = None) -> None:
             record.complete(error, at)
             stand_in.finish(value)
+            self._keep()
 
         if part is None or error:
             finish()
         else:
             self._pacer.hold(part, finish)
 
-    def _wait_in_thread(self, record: OpenOp, work: Work, stand_in: StandIn, part: Part | None) -> None:
-        # gloo's reduce-scatter writes its output inside `wait`, so that it must run in the mode of its issue.
+    def _wait_in_thread(self, record: OpenOp, finish: Callable[[], Any], stand_in: StandIn, part: Part | None) -> None:
+        # A reduce-scatter writes its output inside `finish`, so that it must run in the mode of its issue.
         inference, gradients = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
 
         def wait() -> None:
             with torch.inference_mode() if inference else torch.set_grad_enabled(gradients):
-                error, _ = _outcome(work.wait)
-            self._end(record, stand_in, part, error, None)
+                error, value = _outcome(finish)
+            self._end(record, stand_in, part, error, value)
 
         # A thread for each channel, so that a receive that never comes blocks nothing else.
         name = f"{THREADS} {record.kind} {record.channel}"

@@ -24,7 +24,8 @@ def timeline_picture(ops_by_rank: Sequence[Sequence[Any]], title: str = "", emul
 
     ops_by_rank: by rank, in the order of their issue, records with `kind`, `bytes`, `issued_at` and `completed_at`
         (seconds since the run began; None for what never completed, drawn hollow to the end).
-    emulated: what of the times the recorder has made, such as "emulated link": it goes into the picture's title.
+    emulated: what the recorder has made of the run, such as "emulated link, true reduce-scatter": it goes into the
+        picture's title.
     The text alternative tells what was issued, not when: it is the same on every run and every kind of link.
     """
     lanes = [_lanes(ops) for ops in ops_by_rank]
