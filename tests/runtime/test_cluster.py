@@ -1,6 +1,8 @@
 """Ranks on nodes: what crosses a link is counted and paced, what stays inside a node is neither."""
 
+import contextlib
 import os
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +12,7 @@ import torch.distributed as dist
 
 from tests.runtime.namespaces import needs_namespaces
 from utils import Cluster, launch
-from utils.runtime import kernel_link
+from utils.runtime import kernel_link, link_helper
 from utils.runtime.kernel_link import KernelLinks, LinkBytes
 from utils.theory.traffic import collective_bytes
 
@@ -51,6 +53,25 @@ def test_a_link_carries_what_the_ring_says(nodes, ranks_per_node):
     by_node = [run.values[node * ranks_per_node : (node + 1) * ranks_per_node] for node in range(nodes)]
     assert all(len(set(spaces)) == 1 for spaces in by_node)
     assert len(set(run.values) | {os.readlink("/proc/self/ns/net")}) == nodes + 1
+
+
+def congestion_controls(rank):
+    """Of this rank's connections to other nodes."""
+    dist.all_reduce(torch.ones(1))
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as each:
+            if each.family == socket.AF_INET and each.getpeername()[0].startswith("10.77."):
+                found.add(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode())
+    return found
+
+
+def test_all_nodes_use_linuxs_usual_congestion_control_whatever_the_hosts_is():
+    with open("/proc/sys/net/ipv4/tcp_available_congestion_control") as file:
+        if link_helper.CONGESTION_CONTROL not in file.read().split():
+            pytest.skip("this kernel has no cubic")
+    run = launch(congestion_controls, 2, cluster=Cluster(2, 1, "1gbit"))
+    assert run.values == ({link_helper.CONGESTION_CONTROL},) * 2
 
 
 def test_inside_a_node_nothing_is_paced_or_counted():
