@@ -11,6 +11,7 @@ import linecache
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from utils.checks import Verdict, check
@@ -57,5 +58,10 @@ def _read(path: Path) -> Answer:
 
 @cache
 def _solution(lab: str) -> dict[str, Any]:
-    solved = list((ROOT / "solutions").glob(f"{lab}_*.ipynb"))
-    return dict(load_answers(lab, "solutions").names) if solved else {}
+    """The lab's answers, and the functions that its notebook gives to the learner."""
+    if not list((ROOT / "solutions").glob(f"{lab}_*.ipynb")):
+        return {}
+    names = load_answers(lab, "solutions").names
+    notebook = next(value.__globals__ for value in names.values() if isinstance(value, FunctionType))
+    given = {n: f for n, f in notebook.items() if isinstance(f, FunctionType) and f.__globals__ is notebook}
+    return given | dict(names)

@@ -44,9 +44,9 @@ class Stage:
         """Bytes of model states on each rank: of a model whose layers N divides, exact."""
         return model_states(PSI, world_size, self.strategy).total
 
-    def settled(self, world_size: int) -> float:
-        """The same with the step counters: enough for whoever waits for it."""
-        return self.law(world_size) + COUNTER * LAYERS
+    def settled(self, world_size: int, moment: str) -> float:
+        """The same with the step counters, and what may be gathered at that moment: enough for whoever waits for it."""
+        return self.law(world_size) + COUNTER * LAYERS + (self.kept * UNIT if moment == "forward" else 0)
 
 
 ONE = Stage("ddp", "2Ψ + 2Ψ + 12Ψ", forward=0, backward=0, step=0)  # on one rank, where nothing is sharded
@@ -64,12 +64,14 @@ def judge_memory(stage: Stage, trained: Sequence[Trained]) -> None:
         for step, samples in enumerate(each.samples):
             place = f"in step {step} on rank {rank} of {n}"
             forward, backward, after = (samples[moment] for moment in ("forward", "backward", "step"))
-            if stage.kept and forward.total > allowed + each.activations + stage.kept * UNIT:
-                _kept_after_forward(stage, forward, place)
-            if backward.total > allowed:
-                _after_backward(stage, backward, backward.total - allowed, place, n)
+            excess = forward.total - allowed - each.activations - stage.kept * UNIT
+            if stage.kept and excess > 0:
+                _kept_after_forward(stage, forward, excess, place)
+            flying = (1 + 1 / n) * UNIT if backward.flying and stage.strategy != "zero1" else 0  # a bucket on its way
+            if backward.total > allowed + flying:
+                _after_backward(stage, backward, backward.total - allowed - flying, place, n)
             if after.total > allowed:
-                _after_step(stage, after, after.total - allowed, place)
+                _after_step(stage, after, after.total - allowed, place, n)
             slices = 4 * PSI / n  # fp32 gradients of this rank's slices
             for moment, sample, more in (
                 ("forward", forward, each.activations + stage.forward * UNIT),
@@ -85,19 +87,15 @@ def _bytes(amount: float) -> str:
     return f"{amount / WHOLE:.2f} S"
 
 
-def _kept_after_forward(stage: Stage, sample: Sample, place: str) -> None:
+def _kept_after_forward(stage: Stage, sample: Sample, excess: float, place: str) -> None:
     raise Mistake(
         f"the numbers are right, but {place}, when the forward ends, about {round(sample.weights / UNIT)} of {LAYERS} "
         "layers are still gathered: a layer's weights are to be freed after its forward, and gathered again for its "
         "backward."
         if sample.weights > stage.kept * UNIT
-        else f"the numbers are right, but {place}, when the forward ends, {_whole(sample)} of weights that no "
-        "parameter names still exist: free the storage itself."
+        else f"the numbers are right, but {place}, when the forward ends, {_bytes(excess)} too much exist that no "
+        "parameter names (S: the bytes of all weights): autograd keeps views of the weights. Empty the storage itself."
     )
-
-
-def _whole(sample: Sample) -> str:
-    return _bytes(sample.total - sample.weights - sample.gradients - sample.optimizer)
 
 
 def _after_backward(stage: Stage, sample: Sample, excess: float, place: str, n: int) -> None:
@@ -120,10 +118,10 @@ def _after_backward(stage: Stage, sample: Sample, excess: float, place: str, n: 
             f"{start} about {round(sample.weights / UNIT)} of {LAYERS} layers are still gathered: free a layer's "
             "weights when its gradients are reduced."
         )
-    _nameless(stage, start, excess)
+    _nameless(stage, sample, start, excess, n)
 
 
-def _after_step(stage: Stage, sample: Sample, excess: float, place: str) -> None:
+def _after_step(stage: Stage, sample: Sample, excess: float, place: str, n: int) -> None:
     start = f"the numbers are right, but {place}, after `step()`,"
     if stage.strategy == "zero3" and sample.weights > UNIT / 2 and sample.weights >= excess / 2:
         raise Mistake(
@@ -132,10 +130,15 @@ def _after_step(stage: Stage, sample: Sample, excess: float, place: str) -> None
         )
     if stage.strategy != "zero1" and sample.gradients > UNIT / 2:
         raise Mistake(f"{start} whole gradients are still there: they are spent.")
-    _nameless(stage, start, excess)
+    _nameless(stage, sample, start, excess, n)
 
 
-def _nameless(stage: Stage, start: str, excess: float) -> None:
+def _nameless(stage: Stage, sample: Sample, start: str, excess: float, n: int) -> None:
+    if sample.master_gradients > 3 * PSI / n:
+        raise Mistake(
+            f"{start} the masters have fp32 gradients, 4Ψ/N: they are needed inside `step()` alone. What is kept from "
+            "backward to step are slices in bf16, and after the step nothing (`optimizer.zero_grad()`)."
+        )
     raise Mistake(
         f"{start} {_bytes(excess)} more exist than {stage.text} (S: the bytes of all weights), and they are no "
         "weights, `.grad`s, masters or moments: some other name, or a view such as a slice of a flat buffer, keeps a "

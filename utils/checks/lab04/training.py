@@ -6,12 +6,12 @@ counted by `utils.runtime.held`; what an optimizer needs inside its own step is 
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -27,6 +27,7 @@ from utils.checks.verdict import with_article
 from utils.runtime.held import Held, unseen
 from utils.runtime.storages import storage_bytes, storages_of
 from utils.runtime.wire import WireBytes, read_counters, wire_bytes_since
+from utils.runtime.works import WORKS
 
 MICRO_BATCHES = (1, 1, 3)  # of each step
 SETTLE = 0.3  # seconds in which threads that carried a tensor may still let go of it
@@ -57,13 +58,20 @@ class Case:
 
 @dataclass(frozen=True)
 class Sample:
-    """Bytes at one moment: in all, and of that by the names that can be found; `peak`: the most since the last one."""
+    """Bytes at one moment: in all, and of that by the names that can be found.
+
+    optimizer  of masters and moments; master_gradients: of the masters' own `.grad`s
+    peak       the most since the sample before
+    flying     whether a collective is issued that nobody has waited for
+    """
 
     total: int
     weights: int
     gradients: int
     optimizer: int
+    master_gradients: int
     peak: int
+    flying: bool
 
 
 @dataclass(frozen=True)
@@ -164,19 +172,19 @@ class Reader:
 
 
 def observe(
-    case: Case, arguments: Callable[[Model, nn.Module], Any], law: Callable[[int], float], answer: Any, mark: Mark
+    case: Case, arguments: Callable[[Model, nn.Module], Any], law: Callable[[int, str], float], answer: Any, mark: Mark
 ) -> Trained:
     """In a rank: `answer(arguments(model), make_optimizer)`, then the steps of the case.
 
-    law: world_size -> the bytes that should exist when a backward or a step is over. Nobody's fault if a moment later
-    the process group still holds on to a tensor: so long is waited for, and no longer than SETTLE.
+    law: (world_size, moment) -> the bytes that may exist when a forward, a backward or a step is over. Nobody's fault
+    if for a moment the process group still holds on to a tensor: so long is waited for, and no longer than SETTLE.
     """
     warnings.filterwarnings("ignore", message="Full backward hook is firing")  # the first layer's inputs are data
     model, rank, world_size = case.model.build(), dist.get_rank(), dist.get_world_size()
     reader = Reader(model)
     probe = case.model.batches(world_size, 99)[rank][0]
     activations = _activations(case, rank) if case.weighed else 0
-    enough = law(world_size)
+    enough = partial(law, world_size)
     held = Held(model) if case.weighed else None
     made = Made(case.optimizer, held=held)
     weights, samples, wire, left = [reader.read(lambda: model(probe))], [], [], []
@@ -196,15 +204,15 @@ def observe(
                 mark(f"step {number}, forward {micro}")
                 _forget_peak(held)
                 loss = lopsided(model(inputs), targets) / k
-                seen["forward"] = _sample(held, model, made, math.inf)
+                seen["forward"] = _sample(held, model, made, enough("forward") + activations)
                 mark(f"step {number}, backward {micro}")
                 loss.backward()
                 del loss
-                seen["backward"] = _sample(held, model, made, enough)
+                seen["backward"] = _sample(held, model, made, enough("backward"))
             mark(f"step {number}, step")
             step()
             mark(f"step {number}, after")
-            seen["step"] = _sample(held, model, made, enough)
+            seen["step"] = _sample(held, model, made, enough("step"))
             with unseen():
                 left.append(tuple(n for n, p in model.named_parameters() if p.grad is not None and p.grad.any()))
             if case.weighed:
@@ -248,7 +256,7 @@ def _sample(held: Held | None, model: nn.Module, made: Made, enough: float) -> S
     if held is None:
         return None
     deadline = time.monotonic() + SETTLE
-    while held.bytes > enough and time.monotonic() < deadline:
+    while held.bytes > enough and not WORKS.in_use and time.monotonic() < deadline:
         time.sleep(0.002)
     parameters = list(model.parameters())
     state = [[o.param_groups, dict(o.state)] for o in made.optimizers]
@@ -257,7 +265,9 @@ def _sample(held: Held | None, model: nn.Module, made: Made, enough: float) -> S
         _bytes(parameters),
         _bytes([p.grad for p in parameters if p.grad is not None]),
         _bytes(state),
+        _bytes([t.grad for o in made.optimizers for group in o.param_groups for t in group["params"]]),
         held.peak,
+        bool(WORKS.in_use),
     )
     held.forget_peak()
     return sample

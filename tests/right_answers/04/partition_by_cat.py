@@ -1,0 +1,13 @@
+"""The numbers put together by `cat`, the padding by `pad`."""
+
+import torch
+
+
+def partition(parameters, rank, world_size):
+    flat = torch.cat([p.data.reshape(-1) for p in parameters])
+    flat = torch.nn.functional.pad(flat, (0, -flat.numel() % world_size))
+    at = 0
+    for p in parameters:
+        p.data = flat[at : at + p.numel()].view(p.shape)
+        at += p.numel()
+    return flat, flat.view(world_size, -1)[rank]
