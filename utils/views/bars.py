@@ -13,6 +13,7 @@ from utils.views.kinds import Look, draw_block, draw_swatch, round_steps
 from utils.views.palette import FAINT, INK, PAPER, SMALL, ink_on
 
 _CUT = 7  # pixels that the torn end of a bar leans
+_TORN = 22  # pixels of a torn bar's end in which nothing is written
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,16 @@ def draw_bars(scene: Scene, frame: Frame, bars: Sequence[Bar], limit: float | No
         y, x = frame.middle(row), frame.left
         if bar.label:
             scene.write(frame.left - 8, y, bar.label, SMALL, align="right", bold=bar.bold)
+        torn = bar.total > frame.most * (1 + 1e-9)
         for look, size in bar.segments:
             right = min(x + size * frame.scale, end)
             draw_block(scene, look, x, y - frame.height / 2, right - x, frame.height)
             if not look.hatched:
-                write_inside(scene, gb(size), free_part(x, right, marks), y, look.colour)
+                write_inside(
+                    scene, gb(size), free_part(x, right, [*marks, end - _TORN] if torn else marks), y, look.colour
+                )
             x = right
-        if bar.total > frame.most * (1 + 1e-9):
+        if torn:
             _tear(scene, end, y, frame.height)
         scene.write(end + 14, y, bar.said, SMALL, align="left", bold=bar.bold)
     scene.line(frame.left, frame.top - 4, frame.left, frame.foot(len(bars)), INK)
