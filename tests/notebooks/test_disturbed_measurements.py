@@ -21,6 +21,7 @@ SOURCES = {
     "01_plain_data_parallel": ("counter", "clock", "ledger", "recorder"),
     "02_buckets_and_overlap": ("clock", "ledger", "recorder"),
     "03_ring_cost": ("counter", "clock", "recorder"),
+    "04_zero": ("counter", "ledger", "recorder"),
     "calculators": (),  # predicts only
 }
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -112,7 +112,7 @@ def zero_scene(question: Question) -> Scene:
     draw_bars(scene, left, held, question.memory)
     draw_bars(scene, right, sent)
     draw_scale(scene, left, len(held))
-    draw_scale(scene, right, len(sent), count=3)
+    draw_scale(scene, right, len(sent), count=2)
     draw_limit(scene, left, len(held), question.memory, f"the GPU has {_memory(question)}")
     scene.write(16, HEIGHT - 66, _fits(question), align="left", bold=True)
     scene.write(16, HEIGHT - 43, _largest(question), align="left")
