@@ -62,7 +62,7 @@ def test_buckets_of_the_traps_hold_every_trainable_parameter():
 def test_named_mistakes_of_assigning_differ_from_each_other_and_from_ddp_on_the_first_case():
     sizes, cap = assigning.CASES[0]
     mistakes = assigning.named_mistakes(sizes, cap)
-    assert len(mistakes) == 7
+    assert len(mistakes) == 9
     assert tuple(map(tuple, assigning.reference(sizes, cap))) not in mistakes
 
 
@@ -71,18 +71,19 @@ def test_best_sizes_differ_between_the_cases_and_no_rule_of_thumb_fits_all():
     assert set.intersection(*best) == set()
 
 
-def record(*issued):
-    """A rank's record from (mark, bytes of an all-reduce)."""
-    return Seen(None, tuple((mark, SimpleNamespace(kind="all_reduce", bytes=size)) for mark, size in issued))
+def record(*issued, dtype="float32", then=()):
+    """A rank's record from (mark, bytes of an all-reduce), then from (mark, another kind, bytes)."""
+    ops = [*((mark, "all_reduce", size) for mark, size in issued), *then]
+    return Seen(None, tuple((mark, SimpleNamespace(kind=kind, bytes=size, dtype=dtype)) for mark, kind, size in ops))
 
 
 NOTED = order.Noted(((10, 20), (30,), (5,)), (1, 0, 2, 3))
 GOOD = ((ready_mark(0, 1), 30), (ready_mark(0, 2), 30), (ready_mark(0, 3), 5))
 
 
-def judged(*issued, noted=NOTED):
-    order.judge_amount([record(*issued)], 0, [noted])
-    order.judge_overlap([record(*issued)], 0, [noted])
+def judged(*issued, noted=NOTED, **more):
+    order.judge_amount([record(*issued, **more)], 0, [noted])
+    order.judge_overlap([record(*issued, **more)], 0, [noted])
 
 
 def test_buckets_sent_as_soon_as_they_are_full_overlap():
@@ -107,6 +108,18 @@ def test_buckets_sent_as_soon_as_they_are_full_overlap():
 def test_order_of_events_names_the_mistake(issued, diagnosis):
     with pytest.raises(Mistake, match=diagnosis):
         judged(*issued)
+
+
+def test_a_number_counts_once_whatever_its_type_but_a_short_one_is_refused():
+    judged(*((mark, 2 * size) for mark, size in GOOD), dtype="float64")
+    with pytest.raises(Mistake, match="the buckets travel as bfloat16"):
+        judged(*((mark, size // 2) for mark, size in GOOD), dtype="bfloat16")
+
+
+def test_only_a_barrier_may_follow_backward():
+    judged(*GOOD, then=[(f"{STEP}0, finish", "barrier", 4)])
+    with pytest.raises(Mistake, match="`finish` sends more, by broadcast"):
+        judged(*GOOD, then=[(f"{STEP}0, finish", "broadcast", 30)])
 
 
 def test_a_wait_during_backward_is_named_whenever_the_buckets_were_sent():

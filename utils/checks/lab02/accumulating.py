@@ -13,12 +13,13 @@ from utils.checks.lab01 import accumulating
 from utils.checks.lab01.cases import on_case
 from utils.checks.lab01.traps import FROZEN, Trap, lopsided
 from utils.checks.lab01.twin import Taken, Watch, make_optimizer
-from utils.checks.lab02.order import Noted, judge_overlap
+from utils.checks.lab02.order import NOT_READY, Noted, judge_overlap
 from utils.checks.lab02.traps import DEEP, DEEP_TIED, laid, size_of
 from utils.checks.lab02.watching import watched
 from utils.checks.ranks import STEP, Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
 
+LOSS = 8  # bytes of one number; every bucket here is larger
 SILENT = " Is `overlap(buckets)` called before the last backward, and `finish()` after it?"
 
 
@@ -80,7 +81,7 @@ def judge(trap: Trap, seen: Sequence[Seen]) -> None:
                 )
             last.append(replace(noted, order=noted.order[-gradients:]))
         shifted = [_last_backward(each, call, (k - 1) * len(last[0].order)) for each in seen]
-        judge_overlap(shifted, call, last)
+        judge_overlap(shifted, call, last, extra=NOT_READY * len(last[0].order))
 
 
 def _plainly(seen: Seen) -> Seen:
@@ -94,9 +95,14 @@ def _call_of(label: str) -> str:
 
 
 def _last_backward(seen: Seen, call: int, first: int) -> Seen:
-    """The operations of the call with the ready marks counted from the last backward's first; none before them."""
+    """The operations of the call with the ready marks counted from the last backward's first; none before them.
+
+    Without what may only be the loss, all-reduced to be printed.
+    """
     issued = []
     for label, op in seen.issued:
+        if op.bytes <= LOSS:
+            continue
         start, ready, place = label.partition(", ready ")
         if start == f"{STEP}{call}" and ready:
             label = f"{start}{ready}{int(place) - first}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 from utils.checks.ranks import Mark, run_cases
@@ -31,10 +32,10 @@ CASES = (
     Case("the same link, 8 ranks", Link(1000 * MB, 0.004), 8),
     Case("a link of 125 MB/s with a latency of 2 ms, two transfers at a time", Link(125 * MB, 0.002, GLOO_CONCURRENCY)),
     Case(
-        "layers of different sizes on 1.25 GB/s with a latency of 2 ms",
+        "a network whose last layers compute least and hold most, on 1.25 GB/s with a latency of 2 ms",
         Link(1250 * MB, 0.002),
         4,
-        tuple(Layer(0.004 * (1 + n % 3), gradient_bytes=(1 + n % 4) * 2 * MiB) for n in range(10)),
+        (Layer(0.010, gradient_bytes=1 * MiB),) * 5 + (Layer(0.002, gradient_bytes=6 * MiB),) * 4,
     ),
 )
 
@@ -43,8 +44,9 @@ def verify(answer: Any) -> str:
     (seen,) = run_cases(answer, {"links": observe}, 1)["links"]
     if seen.value == [max(SIZES, key=simulated(case).__getitem__) for case in CASES]:
         raise Mistake("for every link you choose the size with the longest step: the shortest is asked for.")
+    always = len(set(seen.value)) == 1
     for case, got in zip(CASES, seen.value, strict=True):
-        judge(case, got)
+        judge(case, got, always)
     best = sorted({best_sizes(case)[0] for case in CASES})
     return (
         f"the shortest simulated step for {len(CASES)} links and models, of which the best buckets close at "
@@ -72,8 +74,8 @@ def best_sizes(case: Case) -> list[int]:
     return [size for size in SIZES if seconds[size] <= least * (1 + 1e-9)]
 
 
-def judge(case: Case, got: Any) -> None:
-    """In the notebook."""
+def judge(case: Case, got: Any, always: bool = False) -> None:
+    """In the notebook. `always`: it is the same for every link and model."""
     if isinstance(got, str):
         raise Mistake(f"your function returns {got}; it is to return one of the sizes, in bytes.")
     seconds = simulated(case)
@@ -85,12 +87,17 @@ def judge(case: Case, got: Any) -> None:
     if got in best:
         return
     apart = simulated(case, overlap=False)
-    if got in [size for size in SIZES if apart[size] <= min(apart.values()) * (1 + 1e-9)] and got >= max(best):
+    backwards = case.layers[::-1]
+    if backwards != case.layers and got in best_sizes(replace(case, layers=backwards)) and not always:
+        why = " That is the best if the first layers come last: `simulate_step` takes `layers` as they are."
+    elif got in [size for size in SIZES if apart[size] <= min(apart.values()) * (1 + 1e-9)] and got >= max(best):
         why = " Fewest messages are not all: the first bucket must be full before anything overlaps."
     elif got == min(SIZES):
         why = " Small buckets begin early, but each all-reduce pays the latency again."
     else:
         why = ""
+    if always:
+        why += " You choose it for every link and model: does `simulate_step` get the link, and each size?"
     raise Mistake(
         f"for {case.name} you choose {format_bytes(got)}: simulated, its step takes {1e3 * seconds[got]:.1f} ms, and "
         f"that of {format_bytes(best[0])} {1e3 * seconds[best[0]]:.1f} ms.{why}"
@@ -98,6 +105,6 @@ def judge(case: Case, got: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return with_article(type(value).__name__)
-    return value
+    return int(value) if isinstance(value, Integral) else float(value)

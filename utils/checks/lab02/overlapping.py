@@ -14,7 +14,6 @@ from torch import nn
 from utils.checks.lab01.cases import cost, on_case
 from utils.checks.lab01.gradients import (
     Gradients,
-    Suspect,
     added,
     agree,
     compare,
@@ -24,14 +23,15 @@ from utils.checks.lab01.gradients import (
     scaled,
 )
 from utils.checks.lab01.traps import Batch, Trap, lopsided, shares
-from utils.checks.lab02.order import Noted, judge_amount, judge_overlap
+from utils.checks.lab02.order import NOT_READY, Noted, judge_amount, judge_overlap
+from utils.checks.lab02.suspects import divided_by_buckets, overwritten, suspects
 from utils.checks.lab02.traps import DEEP, NEVER_USED, OVERLAP_TRAPS, SIZES, SOMETIMES_USED, TWO_WAYS, laid, size_of
 from utils.checks.lab02.watching import watched
 from utils.checks.ranks import STEP, Hang, Mark, Seen, hold_back, run_cases
 from utils.checks.verdict import Mistake, with_article
 
+AFTER_ANOTHER = ", after another micro-batch"
 CALLS = 2  # two steps, each with a backward of its own
-NOT_READY = 8  # bytes for each parameter that a rank may spend to tell the others which gradients it has
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,14 @@ class After:
     bare       of the backward between the calls, in which the answer has no part
     noted      by call, what happened during backward
     returned   the kind of thing that came back in place of `finish`, or ""
+    spoilt     whether the answer has changed the lists of the buckets themselves
     """
 
     gradients: tuple[Gradients, ...] = ()
     bare: Gradients | None = None
     noted: tuple[Noted, ...] = ()
     returned: str = ""
+    spoilt: bool = False
 
 
 def verify(answer: Any) -> str:
@@ -56,24 +58,32 @@ def verify(answer: Any) -> str:
     _hooks_left(seen)
     with on_case(DEEP.name, seen, first=True):
         judge(DEEP, seen)
+    after_another = DEEP.name + AFTER_ANOTHER
     for ranks, traps in ((2, OVERLAP_TRAPS), (3, (DEEP, SIZES))):
-        cases = run_cases(answer, {trap.name: partial(observe, trap) for trap in traps}, ranks)
+        tried = {trap.name: partial(observe, trap) for trap in traps}
+        if ranks == 2:
+            tried[after_another] = partial(observe, DEEP, earlier=True, calls=1)
+        cases = run_cases(answer, tried, ranks)
         for trap in traps:
             with on_case(trap.name, cases[trap.name]):
                 judge(trap, cases[trap.name])
+        if ranks == 2:
+            with on_case(after_another, cases[after_another]):
+                judge(DEEP, cases[after_another], earlier=True)
     size = sum(size_of(p) for p in DEEP.build().parameters())
     return (
         "every bucket is issued as soon as it is full, before backward ends, and in the same order on all ranks; "
         "nothing waits during backward; gradients within 1e-5 of a single process's on 2, 3 and 4 ranks, also with "
         "tied weights, frozen parameters, one large and many tiny tensors, gradients that become ready in another "
-        f"order on each rank. Cost of 2 steps on 4 ranks, by the ring's rules: {cost(seen, size)}."
+        "order on each rank, and on top of an earlier micro-batch. "
+        f"Cost of 2 steps on 4 ranks, by the ring's rules: {cost(seen, size)}."
     )
 
 
 def verify_unused(answer: Any) -> str:
     """Where some parameters get no gradient in this backward, on all ranks or on one."""
     for ranks, earlier in ((4, False), (2, True)):
-        where = SOMETIMES_USED.name + (", after another micro-batch" if earlier else "")
+        where = SOMETIMES_USED.name + (AFTER_ANOTHER if earlier else "")
         try:
             case = partial(observe, SOMETIMES_USED, earlier=earlier, calls=1, held_back=not earlier)
             seen = run_cases(answer, {where: case}, ranks)[where]
@@ -119,7 +129,8 @@ def observe(
             hold_back(dist.get_world_size() - 1)
         with watched(buckets, call, mark, ready) as watch:
             mark(f"call {call}")
-            finish = answer(buckets)
+            handed = [list(bucket) for bucket in buckets]
+            finish = answer(handed)
             if not callable(finish):
                 return After(returned=with_article(type(finish).__name__))
             mark(f"{STEP}{call}, backward")
@@ -128,6 +139,8 @@ def observe(
             mark(f"{STEP}{call}, finish")
             finish()
             mark(f"returned {call}")
+        if [[id(p) for p in bucket] for bucket in handed] != [[id(p) for p in bucket] for bucket in buckets]:
+            return After(spoilt=True)
         gradients.append(gradients_of(model))
         sizes = tuple(tuple(map(size_of, bucket)) for bucket in buckets)
         noted.append(Noted(sizes, tuple(watch.order), tuple(watch.blocked)))
@@ -139,9 +152,10 @@ def observe(
 
 
 def add_micro_batch(model: nn.Module, batch: Batch) -> None:
-    """Gradients of the same batch through all layers, on top of what is there."""
-    used, model.uses_spare = model.uses_spare, "always"
-    lopsided(model(batch[0]), batch[1]).backward()
+    """Gradients of other inputs on top of what is there: through all layers, if the model may skip one."""
+    used = getattr(model, "uses_spare", None)
+    model.uses_spare = "always"
+    lopsided(model(batch[0].flip(1)), batch[1]).backward()
     model.uses_spare = used
 
 
@@ -149,18 +163,21 @@ def judge(trap: Trap, seen: Sequence[Seen], unused: bool = False, earlier: bool 
     """In the notebook: what was sent, the gradients beside the twin's, then when it was sent."""
     ranks = len(seen)
     local = [_local(trap, batch, earlier) for batch in shares(ranks)]
+    this_one = [_local(trap, batch, False) for batch in shares(ranks)]
     whole = scaled(added(local), 1 / ranks)
     after: list[After] = [each.value for each in seen]
     for each in after:
         if each.returned:
             raise Mistake(
                 f"your function returns {each.returned}; it is to return the function `finish`, which is called after "
-                "backward."
+                "backward (`return finish`, not `return finish()`)."
             )
+        if each.spoilt:
+            raise Mistake("your function changes `buckets` itself, which the next step uses again: take a copy.")
     extra = NOT_READY * len(whole) if unused else 0
     for call in range(len(after[0].noted)):
         noted = [each.noted[call] for each in after]
-        judge_amount(seen, call, noted, extra)
+        judge_amount(seen, call, noted, extra, earlier)
         if unused:
             _left_out([each.gradients[call] for each in after], whole)
         _mixed_up(trap, after[0].gradients[call], whole)
@@ -168,14 +185,14 @@ def judge(trap: Trap, seen: Sequence[Seen], unused: bool = False, earlier: bool 
             [each.gradients[call] for each in after],
             whole,
             local,
-            mean_factors(ranks),
-            [*_suspects(trap, local, whole), *(_overwritten(trap, local) if earlier else ())],
+            divided_by_buckets(trap, ranks) | mean_factors(ranks),
+            [*suspects(trap, local, whole), *(overwritten(local, this_one) if earlier else ())],
             "every bucket is all-reduced, but the result never comes back: `.grad` still holds each rank's own "
             "gradient. Copy each part of the bucket into it.",
             trap.frozen,
         )
         if call == 0:
-            _acts_on(after, [_local(trap, batch, False) for batch in shares(ranks)])
+            _acts_on(after, this_one)
         judge_overlap(seen, call, noted, extra)
 
 
@@ -185,32 +202,6 @@ def _local(trap: Trap, batch: Batch, earlier: bool) -> Gradients:
         add_micro_batch(model, batch)
     lopsided(model(batch[0]), batch[1]).backward()
     return gradients_of(model)
-
-
-def _suspects(trap: Trap, local: Sequence[Gradients], whole: Gradients) -> list[Suspect]:
-    """Gradients of which only the last bucket's came back as averages."""
-    model = trap.build()
-    last = {id(p) for p in laid(model)[-1]}
-    names = {name for name, p in model.named_parameters() if id(p) in last}
-    got = [{name: (whole if name in names else mine)[name] for name in whole} for mine in local]
-    return [Suspect(got, "only the last bucket's average comes back: keep every bucket and its work until `finish`.")]
-
-
-def _overwritten(trap: Trap, local: Sequence[Gradients]) -> list[Suspect]:
-    """Gradients of which an earlier micro-batch's part is lost where the last one did not use the parameter."""
-    ranks = len(local)
-    used = [_local(trap, batch, False) for batch in shares(ranks)]
-    left = [
-        {name: mine[name] if last[name] is not None else None for name in mine}
-        for mine, last in zip(local, used, strict=True)
-    ]
-    return [
-        Suspect(
-            [scaled(added(left), 1 / ranks)] * ranks,
-            "a gradient that an earlier micro-batch has left is overwritten with zeros: only a `.grad` that is None "
-            "becomes zeros.",
-        )
-    ]
 
 
 def _left_out(got: Sequence[Gradients], whole: Gradients) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from utils.checks.lab02.traps import Buckets
 from utils.checks.ranks import STEP, Mark
 from utils.runtime.errors import Frame
 from utils.runtime.places import learner_frame
+from utils.runtime.recorder import OpenOp
 from utils.runtime.works import WORKS
 
 
@@ -52,23 +54,43 @@ class Watch:
 
         Only inside are torch's ways to wait wrapped: elsewhere a hang is then recognised at once.
         """
-        waits = Work.wait, torch._C.Future.wait
-        Work.wait, torch._C.Future.wait = (self._noting(original) for original in waits)
+        future = torch._C.Future
+        waits, asks = (Work.wait, future.wait), (Work.is_completed, future.done)
+        Work.wait, future.wait = (self._noting(original) for original in waits)
+        Work.is_completed, future.done = (self._counting(original) for original in asks)
         try:
             yield
         finally:
-            Work.wait, torch._C.Future.wait = waits
+            Work.wait, future.wait = waits
+            Work.is_completed, future.done = asks
 
     def _noting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def wait(handle: Any, *arguments: Any, **named: Any) -> Any:
-            more = len(self.order) < self.total and threading.current_thread() is threading.main_thread()
             # a mark is a barrier of this rank alone, and waits for itself
-            ops = [op for op in WORKS.operations_of(handle) if op.completed_at is None and op.kind != "barrier"]
-            if more and ops:
+            ops = [op for op in WORKS.operations_of(handle) if op.completed_at is None and len(op.ranks) > 1]
+            if self._computing() and ops:
                 self.blocked.append(learner_frame(sys._getframe(1)))
             return original(handle, *arguments, **named)
 
         return wait
+
+    def _counting(self, original: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        """To ask once in each hook stops nothing; more often is a loop that waits."""
+        asked: Counter[OpenOp] = Counter()
+
+        def ask(handle: Any) -> bool:
+            ops, over = WORKS.operations_of(handle), original(handle)
+            if ops and not over and self._computing():
+                asked[ops[0]] += 1
+                if asked[ops[0]] == self.total + 1:
+                    self.blocked.append(learner_frame(sys._getframe(1)))
+            return over
+
+        return ask
+
+    def _computing(self) -> bool:
+        """Whether this is the thread that computes, and more gradients are to come."""
+        return len(self.order) < self.total and threading.current_thread() is threading.main_thread()
 
 
 @contextmanager

@@ -1,0 +1,31 @@
+"""Zeros in place of None before backward begins."""
+
+import torch
+import torch.distributed as dist
+
+
+def overlap_unused(buckets):
+    sent = []
+
+    def send(number):
+        flat = torch.cat([p.grad.flatten() for p in buckets[number]])
+        sent.append((flat, dist.all_reduce(flat, async_op=True)))
+
+    for bucket in buckets:
+        for p in bucket:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+    hooks = when_full(buckets, send)
+
+    def finish():
+        for hook in hooks:
+            hook.remove()
+        for number in range(len(sent), len(buckets)):
+            send(number)
+        for bucket, (flat, work) in zip(buckets, sent, strict=True):
+            work.wait()
+            flat /= dist.get_world_size()
+            for p, part in zip(bucket, flat.split([p.numel() for p in bucket]), strict=True):
+                p.grad.copy_(part.view_as(p))
+
+    return finish
