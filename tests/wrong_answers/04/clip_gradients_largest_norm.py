@@ -1,0 +1,15 @@
+"""the largest of the ranks' norms is taken"""
+
+import torch
+import torch.distributed as dist
+
+
+def clip_gradients(optimizer, max_norm):
+    def clip(optimizer, *_):
+        gradients = [p.grad for p in optimizer.param_groups[0]["params"] if p.grad is not None]
+        norm = sum((g.square().sum() for g in gradients), torch.zeros(())).sqrt()
+        dist.all_reduce(norm, op=dist.ReduceOp.MAX)
+        for g in gradients:
+            g *= min(1.0, max_norm / norm)
+
+    optimizer.register_step_pre_hook(clip)

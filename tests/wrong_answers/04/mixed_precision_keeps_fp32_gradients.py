@@ -1,0 +1,17 @@
+"""Do the masters keep their fp32 gradients"""
+
+
+def mixed_precision(model, make_optimizer):
+    trained = [p for p in model.parameters() if p.requires_grad]
+    masters = [p.detach().float() for p in trained]
+    optimizer = make_optimizer(masters)
+
+    def step():
+        for p, master in zip(trained, masters, strict=True):
+            master.grad = None if p.grad is None else p.grad.float()
+            p.grad = None
+        optimizer.step()
+        for p, master in zip(trained, masters, strict=True):
+            p.data.copy_(master)
+
+    return step

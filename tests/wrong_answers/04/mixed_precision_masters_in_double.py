@@ -1,0 +1,18 @@
+"""masters of float64"""
+
+
+def mixed_precision(model, make_optimizer):
+    trained = [p for p in model.parameters() if p.requires_grad]
+    masters = [p.detach().double() for p in trained]
+    optimizer = make_optimizer(masters)
+
+    def step():
+        for p, master in zip(trained, masters, strict=True):
+            if p.grad is not None:
+                master.grad, p.grad = p.grad.double(), None
+        optimizer.step()
+        optimizer.zero_grad()
+        for p, master in zip(trained, masters, strict=True):
+            p.data.copy_(master)
+
+    return step

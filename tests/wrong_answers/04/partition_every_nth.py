@@ -1,0 +1,13 @@
+"""every"""
+
+import torch
+
+
+def partition(parameters, rank, world_size):
+    flat = torch.cat([p.detach().flatten() for p in parameters])
+    flat = torch.nn.functional.pad(flat, (0, -flat.numel() % world_size))
+    at = 0
+    for p in parameters:
+        p.data = flat[at : at + p.numel()].view(p.shape)
+        at += p.numel()
+    return flat, flat[rank::world_size]

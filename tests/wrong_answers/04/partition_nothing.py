@@ -1,0 +1,5 @@
+"""your function returns None"""
+
+
+def partition(parameters, rank, world_size):
+    pass

@@ -1,0 +1,18 @@
+"""those of rank 0's slice alone"""
+
+import torch.distributed as dist
+
+from utils import all_gather_single
+
+
+def save(buckets, optimizer):
+    def whole(mine, numel):
+        everyone = mine.new_empty(dist.get_world_size() * mine.numel())
+        all_gather_single(everyone, mine)
+        return everyone[:numel].clone()
+
+    masters, moments = [], []
+    for bucket, master in zip(buckets, optimizer.param_groups[0]["params"], strict=True):
+        masters.append(whole(master.detach(), sum(p.numel() for p in bucket)))
+        moments.append({name: value.clone() for name, value in optimizer.state[master].items()})
+    return {"masters": masters, "moments": moments}

@@ -1,0 +1,5 @@
+"""on rank 0 your function returns None"""
+
+
+def save(buckets, optimizer):
+    pass
