@@ -3,6 +3,7 @@
     with Held(model) as held:
         train()
         held.bytes             # now
+        held.at_rest()         # the same, when collectives have let go of what they carried
         held.peak              # the most since the last `held.forget_peak()`
 
 A ledger walks names: parameters, gradients, an optimizer's state. Here every operation is watched instead, and the
@@ -13,6 +14,7 @@ inside itself and gives back before it ends, and what the process group receives
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -38,6 +40,14 @@ class Held(TorchDispatchMode):
     def bytes(self) -> int:
         """What lives now."""
         return sum(storage_bytes(storage) for storage, _ in self._storages.alive())
+
+    def at_rest(self, seconds: float = 0.1) -> int:
+        """The least that lives within so long: for a moment a process group may still hold what it has carried."""
+        least, end = self.bytes, time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(0.005)
+            least = min(least, self.bytes)
+        return least
 
     def forget_peak(self) -> None:
         """From now on `peak` is the most since now."""
