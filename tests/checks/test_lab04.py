@@ -9,9 +9,10 @@ import torch
 from tests.checks.answers import answers_in
 from utils import launch
 from utils.checks.exercise import exercises_of
-from utils.checks.lab04 import clipping, freeing, gathering, memory, numbers, stepping, training
+from utils.checks.lab04 import clipping, freeing, gathering, memory, numbers, stages, stepping, training
 from utils.checks.lab04.checkpoints import TRAININGS, in_rows, slice_of
 from utils.checks.lab04.models import DEEP, SIZES, TRAPS, WEIGHED
+from utils.checks.lab04.twin import twin
 from utils.checks.verdict import Mistake
 from utils.notebooks.answers import load_answers
 from utils.notebooks.files import ROOT, read_notebook, tags_of
@@ -50,8 +51,7 @@ def test_wrong_answers_are_many_and_differ():
 
 def weighed(rank, name, stage):
     """The stage on the weighed model: what one rank saw."""
-    exam, case = EXAMS[name], training.Case(WEIGHED, "small Adam", weighed=True)
-    return exam.observer(case)(stage, lambda label: None)
+    return EXAMS[name].observer(stages.WEIGHED_CASE)(stage, lambda label: None)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
@@ -62,7 +62,7 @@ def test_solved_stages_hold_the_formula_to_the_byte(name, ranks):
     psi = sum(p.numel() for p in WEIGHED.build().parameters())
     law = model_states(psi, ranks, name).total + 4 * len(WEIGHED.build())
     for each in launch(weighed, ranks, name, stage, true_reduce_scatter=True).values:
-        assert [samples["backward"].total for samples in each.samples][1:] == [law, law]
+        assert each.samples[-1]["backward"].total == law
 
 
 def test_padding_is_the_only_thing_beside_the_formula():
@@ -106,8 +106,8 @@ def test_traps_are_what_their_names_say():
 
 
 def test_a_summed_gradient_shows_with_sgd_and_a_rounded_master_in_bf16():
-    case = training.Case(WEIGHED, "small Adam")
-    right, rounded = numbers.twin(case, 2), numbers.twin(case, 2, "rounded")
+    case = stages.WEIGHED_CASE
+    right, rounded = twin(case, 2), twin(case, 2, "rounded")
     names = sorted(right.weights[0])
     gone = numbers._distance(right.weights[-1], right.weights[0], names)
     assert numbers._distance(rounded.weights[-1], right.weights[-1], names) > 4 * numbers.FAR_BF16 * gone

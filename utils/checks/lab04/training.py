@@ -29,7 +29,7 @@ from utils.runtime.storages import storage_bytes, storages_of
 from utils.runtime.wire import WireBytes, read_counters, wire_bytes_since
 from utils.runtime.works import WORKS
 
-MICRO_BATCHES = (1, 1, 3)  # of each step
+MICRO_BATCHES = (1, 3)  # of each step
 SETTLE = 0.3  # seconds in which threads that carried a tensor may still let go of it
 
 Weights = dict[str, torch.Tensor]
@@ -38,7 +38,7 @@ OPTIMIZERS: Mapping[str, Callable[[list[torch.Tensor]], torch.optim.Optimizer]] 
     "small SGD": lambda tensors: torch.optim.SGD(tensors, lr=0.003),
     "momentum": lambda tensors: torch.optim.SGD(tensors, lr=0.05, momentum=0.9),
     "Adam": lambda tensors: torch.optim.Adam(tensors, lr=0.01, eps=1e-4, foreach=False),
-    "small Adam": lambda tensors: torch.optim.Adam(tensors, lr=5e-5, eps=1e-6, foreach=False),
+    "small Adam": lambda tensors: torch.optim.Adam(tensors, lr=1e-4, eps=1e-6, foreach=False),
 }
 
 
@@ -80,22 +80,22 @@ class Trained:
 
     returned   in words, if the answer returned no function
     optimized  elements of the tensors of each optimizer that was made
+    made       by step, how many optimizers were made until its end
     types      of those tensors, such as "float32"
     weights    before the first step, then after each; as they were used, so without those that no forward uses
     samples    by step: at the end of the last "forward", of the last "backward", and of the "step"
     wire       by step, what the sockets counted
-    left       by step, names of parameters that keep a gradient other than zeros after it
     wraps      whether a DistributedDataParallel was made
     activations bytes that a plain forward and backward of the same model needs for activations, at most
     """
 
     returned: str = ""
     optimized: tuple[int, ...] = ()
+    made: tuple[int, ...] = ()
     types: frozenset[str] = frozenset()
     weights: tuple[Weights, ...] = ()
     samples: tuple[Mapping[str, Sample], ...] = ()
     wire: tuple[WireBytes | None, ...] = ()
-    left: tuple[tuple[str, ...], ...] = ()
     wraps: bool = False
     activations: int = 0
 
@@ -187,7 +187,7 @@ def observe(
     enough = partial(law, world_size)
     held = Held(model) if case.weighed else None
     made = Made(case.optimizer, held=held)
-    weights, samples, wire, left = [reader.read(lambda: model(probe))], [], [], []
+    weights, samples, wire, count = [reader.read(lambda: model(probe))], [], [], []
     with ExitStack() as stack:
         stack.enter_context(made.ddp_noted())
         stack.enter_context(held or nullcontext())
@@ -213,8 +213,7 @@ def observe(
             step()
             mark(f"step {number}, after")
             seen["step"] = _sample(held, model, made, enough("step"))
-            with unseen():
-                left.append(tuple(n for n, p in model.named_parameters() if p.grad is not None and p.grad.any()))
+            count.append(len(made.optimizers))
             if case.weighed:
                 dist.barrier()
             wire.append(wire_bytes_since(before) if before else None)
@@ -226,11 +225,11 @@ def observe(
     return Trained(
         "",
         optimized,
+        tuple(count),
         frozenset(made.types),
         tuple(weights),
         tuple(samples),
         tuple(wire),
-        tuple(left),
         made.wraps,
         activations,
     )
