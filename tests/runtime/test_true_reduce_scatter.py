@@ -1,6 +1,7 @@
 """The reduce-scatter that a run can ask for in gloo's place: same numbers, same record, the ring's bytes."""
 
 import sys
+import time
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from utils import Cluster, all_gather_single, launch, reduce_scatter_single
 from utils.runtime.errors import RankFailed
+from utils.runtime.ledger import Ledger
 from utils.theory.traffic import collective_bytes
 from utils.views import timeline
 
@@ -239,3 +241,15 @@ def test_wrong_shapes_are_refused_as_gloo_refuses_them():
 def test_it_must_be_true_or_false():
     with pytest.raises(TypeError, match="true_reduce_scatter is 'yes'; it must be True or False"):
         launch(fsdp_losses, 2, true_reduce_scatter="yes")
+
+
+def test_what_was_waited_for_is_kept_by_nobody():
+    def left_over(rank):
+        ledger = Ledger()
+        reduce_scatter_single(torch.empty(1000), torch.ones(3000))
+        end = time.monotonic() + 5
+        while ledger.at_rest().total and time.monotonic() < end:  # gloo lets go a moment later
+            time.sleep(0.01)
+        return ledger.at_rest().total
+
+    assert launch(left_over, 3, true_reduce_scatter=True).values == (0, 0, 0)

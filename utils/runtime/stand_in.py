@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
+import torch
 from torch._C._distributed_c10d import Work
 from torch.futures import Future
 
@@ -62,8 +63,8 @@ class StandIn(Work):
             self._inner.wait()
         WORKS.end(self._op)
         with self._lock:  # whoever has waited keeps the tensors, or nobody does
-            if self._future is None and isinstance(self._value, list):
-                self._value = [weakref.ref(tensor) for tensor in self._value]
+            if self._future is None:
+                self._value = _weakly(self._value)
         return True
 
     def get_future(self) -> Any:
@@ -99,10 +100,22 @@ class StandIn(Work):
 
     def _outcome(self) -> Any:
         self._raise_error()
-        if isinstance(self._value, list):
-            return [each() if isinstance(each, weakref.ref) else each for each in self._value]
-        return self._value
+        return _strongly(self._value)
 
     def _raise_error(self) -> None:
         if self._op.error:
             raise RuntimeError(self._op.error)
+
+
+def _weakly(value: Any) -> Any:
+    """The tensors in nested lists as weak references, which keep no memory."""
+    if isinstance(value, torch.Tensor):
+        return weakref.ref(value)
+    return [_weakly(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _strongly(value: Any) -> Any:
+    """The same tensors again; None for one that nobody has kept."""
+    if isinstance(value, weakref.ref):
+        return value()
+    return [_strongly(each) for each in value] if isinstance(value, list | tuple) else value

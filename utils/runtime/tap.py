@@ -79,7 +79,6 @@ class Tap:
         self._groups: list[tuple[ProcessGroup, Group, bool]] = []
         self._waiters: dict[str, queue.SimpleQueue] = {}
         self._stand_ins: list[StandIn] = []  # those that nobody else keeps
-        self._stand_ins_lock = threading.Lock()
         self._library = torch.library.Library("c10d", "IMPL")
         for name, kind in KIND_OF.items():
             if hasattr(torch.ops.c10d, name):
@@ -183,14 +182,9 @@ class Tap:
         return None
 
     def _stand_in(self, record: OpenOp, offers_future: bool = False, inner: Work | None = None) -> StandIn:
-        made = StandIn(record, offers_future, inner)
-        self._keep(made)
-        return made
-
-    def _keep(self, *made: StandIn) -> None:
-        """Keep these, and let go of those that are no longer needed: with them of the tensors that they hand out."""
-        with self._stand_ins_lock:
-            self._stand_ins = [*(each for each in self._stand_ins if each.needed), *made]
+        self._stand_ins = [each for each in self._stand_ins if each.needed]
+        self._stand_ins.append(StandIn(record, offers_future, inner))
+        return self._stand_ins[-1]
 
     def _end(self, record: OpenOp, stand_in: StandIn, part: Part | None, error: str, value: Any) -> None:
         """The backend is done: so is the operation, or its link tells when."""
@@ -198,7 +192,6 @@ class Tap:
         def finish(at: float | None = None) -> None:
             record.complete(error, at)
             stand_in.finish(value)
-            self._keep()
 
         if part is None or error:
             finish()
