@@ -1,0 +1,34 @@
+"""the gradients are reduced only after backward"""
+
+import torch
+import torch.distributed as dist
+
+from utils import all_gather_single, reduce_scatter_single
+
+
+def zero2(buckets, make_optimizer):
+    parts = [partition(bucket, dist.get_rank(), dist.get_world_size()) for bucket in buckets]
+    masters = [mine.float() for _, mine in parts]
+    optimizer = make_optimizer(masters)
+    gradients = [torch.zeros_like(mine) for _, mine in parts]
+
+    def reduce(number):
+        flat, mine = parts[number]
+        gradient = torch.empty_like(mine)
+        reduce_scatter_single(gradient, take_gradients(buckets[number], flat), op=dist.ReduceOp.AVG)
+        gradients[number] += gradient
+
+    def step():
+        for number, bucket in enumerate(buckets):
+            if any(p.grad is not None for p in bucket):
+                reduce(number)
+        for master, gradient in zip(masters, gradients, strict=True):
+            master.grad = gradient.float()
+        optimizer.step()
+        optimizer.zero_grad()
+        for (flat, mine), master, gradient in zip(parts, masters, gradients, strict=True):
+            gradient.zero_()
+            mine.copy_(master)
+            all_gather_single(flat, mine)
+
+    return step
