@@ -8,7 +8,7 @@ VENV        := .venv
 BIN         := $(VENV)/bin
 STAMP       := $(VENV)/.installed
 
-.PHONY: lab test test-browser test-long refresh labs lint clean .venv
+.PHONY: lab test test-browser test-long refresh labs lint .venv
 
 .venv: $(STAMP)
 

@@ -13,7 +13,16 @@ from utils.notebooks.errors import NotebookError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status. Bad input gives one sentence and status 1."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given:
+        parser.print_help()
+        return 2
+    options, rest = parser.parse_known_args(given)
+    if rest and options.command != "bench":
+        known = f"`python -m utils {options.command} --help` lists what it knows"
+        parser.error(f"{options.command} knows no {' '.join(rest)}; {known}.")
+    options.rest = rest
     try:
         return options.run(options)
     except NotebookError as error:
@@ -36,7 +45,9 @@ def _parser() -> argparse.ArgumentParser:
     refresh.set_defaults(run=_refresh)
 
     bench = commands.add_parser("bench", help="run benchmarks; each ends with one JSON line per figure")
-    bench.add_argument("names", nargs="*", metavar="NAME", help="default: every file of benchmarks/")
+    bench.add_argument(
+        "names", nargs="*", metavar="NAME", help="default: every file of benchmarks/; of one, options are handed on"
+    )
     bench.set_defaults(run=_bench)
 
     doctor = commands.add_parser("doctor", help="say whether the suite can run on this machine, and what is missing")
@@ -74,7 +85,14 @@ def _bench(options: argparse.Namespace) -> int:
     unknown = [name for name in options.names if name not in known]
     if unknown:
         raise NotebookError(f"there is no benchmark {unknown[0]!r}; there are {', '.join(known)}.")
-    codes = [subprocess.call([sys.executable, ROOT / "benchmarks" / f"{name}.py"]) for name in options.names or known]
+    if options.rest and len(options.names) != 1:
+        raise NotebookError(
+            f"{' '.join(options.rest)} is for one benchmark: name it, as in `bench ring {options.rest[0]}`."
+        )
+    codes = [
+        subprocess.call([sys.executable, ROOT / "benchmarks" / f"{name}.py", *options.rest])
+        for name in options.names or known
+    ]
     return int(any(codes))
 
 
