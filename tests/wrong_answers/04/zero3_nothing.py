@@ -1,0 +1,5 @@
+"""no optimizer is made"""
+
+
+def zero3(layers, make_optimizer):
+    return lambda: None
