@@ -15,7 +15,7 @@ from utils.checks.ranks import STEP, Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
 
 MAX_NORM = 2.0
-LENGTHS = (3, 40, 1)  # of the slices, on every rank
+LENGTHS = (3, 400, 1)  # of the slices, on every rank
 SIZES = (1.0, 0.01, 3.0)  # of the gradients, by step: the norm is above, below, and above MAX_NORM
 TOLERANCE = 1e-4
 SMALL = 64  # bytes that finding a norm may take, for each slice
@@ -122,10 +122,22 @@ def _judge_rank(
         value = wrong(norms, rank)
         if _by(min(1.0, MAX_NORM / value), given, moved) or _by(MAX_NORM / value, given, moved):
             raise Mistake(f"{place}, {diagnosis}")
-    largest = max((g for g in given if g is not None), key=lambda g: g.abs().max())
-    at = largest.abs().argmax()
-    factor = moved[next(i for i, g in enumerate(given) if g is largest)][at] / largest[at]
-    raise Mistake(f"{place}, the gradients are scaled by {factor:.3f}, not by {min(1, MAX_NORM / norm):.3f}.")
+    factors = [_factor(g, m) for g, m in zip(given, moved, strict=True) if g is not None]
+    if None in factors:
+        raise Mistake(
+            f"{place}, the numbers of a slice are scaled by different factors, number by number: all gradients have "
+            "one."
+        )
+    if max(factors) > (1 + 10 * TOLERANCE) * min(factors):
+        raise Mistake(f"{place}, the slices are scaled by different factors: each is clipped by its own norm.")
+    raise Mistake(f"{place}, the gradients are scaled by {factors[0]:.3f}, not by {min(1, MAX_NORM / norm):.3f}.")
+
+
+def _factor(given: torch.Tensor, moved: torch.Tensor) -> float | None:
+    """By what all numbers are scaled; None if they are not scaled alike."""
+    at = given.abs().argmax()
+    factor = (moved[at] / given[at]).item()
+    return factor if torch.allclose(moved, factor * given, rtol=10 * TOLERANCE, atol=1e-7) else None
 
 
 def _by(factor: float, given: Sequence[torch.Tensor | None], moved: Sequence[torch.Tensor]) -> bool:

@@ -31,6 +31,7 @@ from utils.checks.verdict import Mistake
 class Loaded:
     """One rank: its masters and moments after `load`, the parameters' numbers by bucket, and the masters two steps on.
 
+    trouble   what the steps after it raised, if they did
     in_place  whether each parameter still lies where it lay
     kept      whether the checkpoint was left alone, by `load` and by two steps after it
     """
@@ -39,6 +40,7 @@ class Loaded:
     moments: tuple[dict[str, Any], ...]
     weights: tuple[torch.Tensor, ...]
     later: tuple[torch.Tensor, ...]
+    trouble: str
     in_place: bool
     kept: bool
 
@@ -79,11 +81,16 @@ def observe(training: Training, answer: Any, mark: Mark) -> Loaded:
     moments = [copy.deepcopy(dict(optimizer.state[each])) for each in optimizer.param_groups[0]["params"]]
     weights = [torch.cat([p.detach().flatten() for p in bucket]) for bucket in buckets]
     in_place = places == [p.data_ptr() for bucket in buckets for p in bucket]
+    trouble = ""
     for step in (STEPS, STEPS + 1):
-        take_step(optimizer, [slice_of(g, rank, world_size) for g in training.gradients(step)])
+        try:
+            take_step(optimizer, [slice_of(g, rank, world_size) for g in training.gradients(step)])
+        except Exception as error:
+            trouble = f"{type(error).__name__}: {error}"
+            break
     later = [each.detach().clone() for each in optimizer.param_groups[0]["params"]]
     kept = _equal(before, checkpoint)
-    return Loaded(tuple(masters), tuple(moments), tuple(weights), tuple(later), in_place, kept)
+    return Loaded(tuple(masters), tuple(moments), tuple(weights), tuple(later), trouble, in_place, kept)
 
 
 def _parts(flat: torch.Tensor, bucket: Sequence[nn.Parameter]) -> list[torch.Tensor]:
@@ -115,6 +122,8 @@ def judge(training: Training, seen: Sequence[Seen]) -> None:
                 f"on rank {rank} a parameter has become another tensor: it was a view of a flat buffer, and what is "
                 "gathered into that would no longer reach it. Write in place: `p.data.copy_(…)`."
             )
+        if loaded.trouble:
+            raise Mistake(f"the optimizer's next step on rank {rank} raises {loaded.trouble}")
         if not loaded.kept:
             raise Mistake(
                 "the checkpoint is written to, by `load` or by the steps after it: a moment or a master is a view of "
@@ -136,6 +145,9 @@ def _judge_slice(what: str, got: torch.Tensor, whole: torch.Tensor, fresh: torch
     if _close(got, wanted.bfloat16().float()):
         raise Mistake(f"{what} are rounded to bf16: load the masters in fp32, not by way of the weights.")
     _other_slice(what, got, whole, rank, n)
+    numbers = min(len(got), max(0, len(whole) - rank * len(got)))
+    if _close(got[:numbers], wanted[:numbers]):
+        raise Mistake(f"{what} are right up to the padding, which is not zero.")
     raise Mistake(f"{what} are not its slice of the checkpoint's.")
 
 

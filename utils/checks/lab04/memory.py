@@ -44,9 +44,11 @@ class Stage:
         """Bytes of model states on each rank: of a model whose layers N divides, exact."""
         return model_states(PSI, world_size, self.strategy).total
 
-    def settled(self, world_size: int, moment: str) -> float:
-        """The same with the step counters, and what may be gathered at that moment: enough for whoever waits for it."""
-        return self.law(world_size) + COUNTER * LAYERS + (self.kept * UNIT if moment == "forward" else 0)
+    def at(self, world_size: int, step: int, moment: str) -> float:
+        """What may exist when a moment of a step is over: before the first step of all there are no moments yet."""
+        early = step == 0 and moment != "step"
+        gathered = self.kept * UNIT if moment == "forward" else 0
+        return self.law(world_size) + gathered + (-8 * PSI / world_size if early else COUNTER * LAYERS)
 
 
 ONE = Stage("ddp", "2Ψ + 2Ψ + 12Ψ", forward=0, backward=0, step=0)  # on one rank, where nothing is sharded
@@ -58,28 +60,31 @@ ZERO3 = Stage("zero3", "16Ψ/N", forward=2, backward=5, step=2, kept=1)
 def judge_memory(stage: Stage, trained: Sequence[Trained]) -> None:
     """Raise Mistake if a rank holds, at rest or at a peak, more than the stage's law and the named buffers."""
     n = len(trained)
-    law = stage.law(n)
-    allowed = law * (1 + TOLERANCE) + COUNTER * LAYERS
+    tolerance = stage.law(n) * TOLERANCE
     for rank, each in enumerate(trained):
+        # A bucket, or a layer's, that is on its way may stay so into the next moment.
+        carried = (1 + 1 / n) * UNIT if any(s.flying for samples in each.samples for s in samples.values()) else 0
         for step, samples in enumerate(each.samples):
             place = f"in step {step} on rank {rank} of {n}"
             forward, backward, after = (samples[moment] for moment in ("forward", "backward", "step"))
-            excess = forward.total - allowed - each.activations - stage.kept * UNIT
+            excess = forward.total - stage.at(n, step, "forward") - tolerance - each.activations - carried
             if stage.kept and excess > 0:
                 _kept_after_forward(stage, forward, excess, place)
-            flying = (1 + 1 / n) * UNIT if backward.flying and stage.strategy != "zero1" else 0  # a bucket on its way
-            if backward.total > allowed + flying:
-                _after_backward(stage, backward, backward.total - allowed - flying, place, n)
-            if after.total > allowed:
-                _after_step(stage, after, after.total - allowed, place, n)
+            excess = backward.total - stage.at(n, step, "backward") - tolerance - (carried if backward.flying else 0)
+            if excess > 0:
+                _after_backward(stage, backward, excess, place, n)
+            excess = after.total - stage.at(n, step, "step") - tolerance - (carried if after.flying else 0)
+            if excess > 0:
+                _after_step(stage, after, excess, place, n)
             slices = 4 * PSI / n  # fp32 gradients of this rank's slices
             for moment, sample, more in (
                 ("forward", forward, each.activations + stage.forward * UNIT),
                 ("backward", backward, each.activations + (stage.backward + 1 / n) * UNIT),
-                ("`step()`", after, slices + (stage.step + 1 / n) * UNIT),
+                ("step", after, slices + (stage.step + 1 / n) * UNIT),
             ):
-                if sample.peak > allowed + more:
-                    _peak(stage, moment, sample.peak - allowed - more, place)
+                excess = sample.peak - stage.at(n, step, moment) - tolerance - more - carried
+                if excess > 0 and (step or moment != "forward"):  # at first a model's weights are whole
+                    _peak(stage, moment, excess, place)
 
 
 def _bytes(amount: float) -> str:
@@ -150,9 +155,9 @@ def _peak(stage: Stage, moment: str, excess: float, place: str) -> None:
     what = {
         "forward": "gathers too many layers at once: one computes, and the next may be on its way",
         "backward": "lets too much pile up: free each bucket's gradients (and in stage 3 its weights) before the next",
-        "`step()`": "makes copies of too much at once: work bucket by bucket",
+        "step": "makes copies of too much at once: work bucket by bucket",
     }[moment]
     raise Mistake(
-        f"the numbers are right, but {place} your {moment} {what}. At its peak {_bytes(excess)} more exist than "
-        f"{stage.text} and the buffers that it may need (S: the bytes of all weights)."
+        f"the numbers are right, but {place} your {moment.replace('step', '`step()`')} {what}. At its peak "
+        f"{_bytes(excess)} more exist than {stage.text} and the buffers that it may need (S: the bytes of all weights)."
     )

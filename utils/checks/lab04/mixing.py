@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import nn
 
 from utils.checks.lab01.cases import on_case
 from utils.checks.lab04.memory import COUNTER, LAYERS, ONE, PSI, TOLERANCE
@@ -31,7 +32,7 @@ CASES = (
 
 
 def verify(answer: Any) -> str:
-    cases = {case.name: partial(observe, case, lambda model, built: built, ONE.settled) for case in CASES}
+    cases = {case.name: partial(observe, case, lambda model, built: built, ONE.at) for case in CASES}
     seen = run_cases(answer, cases, 1)
     for number, case in enumerate(CASES):
         with on_case(case.name, first=not number):
@@ -45,8 +46,16 @@ def verify(answer: Any) -> str:
 
 def judge(case: Case, trained: Sequence[Trained]) -> None:
     """In the notebook: the weights beside the twin's, then the bytes."""
+    if not trained[0].returned and not trained[0].optimized:
+        raise Mistake("no optimizer is made: call `make_optimizer` with the fp32 masters, and its `step` in yours.")
     judge_returned(trained)
     model = case.model.build()
+    whole = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    if sum(trained[0].optimized) > whole and any(len(n) for n in _tied(model)):
+        raise Mistake(
+            f"the optimizer steps {sum(trained[0].optimized)} numbers, and the model has {whole}: a tied weight is "
+            "counted twice. `model.parameters()` gives it once."
+        )
     names = {name for name, p in model.named_parameters() if p.requires_grad}
     for name, before in trained[0].weights[0].items():
         frozen = name in dict(model.named_parameters()) and name not in names
@@ -55,6 +64,12 @@ def judge(case: Case, trained: Sequence[Trained]) -> None:
     judge_weights(case, trained, groups_of(model, [[p for p in model.parameters() if p.requires_grad]]))
     if case.weighed:
         _judge_bytes(trained[0])
+
+
+def _tied(model: nn.Module) -> list[str]:
+    """Names under which a parameter appears once more."""
+    every = [name for name, _ in model.named_parameters(remove_duplicate=False)]
+    return sorted(set(every) - {name for name, _ in model.named_parameters()})
 
 
 def _judge_bytes(trained: Trained) -> None:
@@ -79,7 +94,7 @@ def _judge_bytes(trained: Trained) -> None:
 
 def _too_much(more: float, optimizer: int, place: str) -> None:
     if optimizer > 12 * PSI * (1 + TOLERANCE) + COUNTER * 2 * LAYERS:
-        what = f"masters and moments take {optimizer / PSI:.1f} B"
+        what = f"masters and moments take {optimizer / PSI:.1f} B."
     else:
         what = "they are no weights, masters or moments. Do the masters keep their fp32 gradients, or is there a copy?"
     raise Mistake(f"the weights are right, but {more / PSI:.1f} B for each parameter too much exist {place}: {what}")

@@ -12,8 +12,9 @@ import torch
 from torch import nn
 
 from utils.checks.lab01.gradients import compare, mean_factors
+from utils.checks.lab04.reading import Weights
 from utils.checks.lab04.suspects import Groups, moved, named, suspects
-from utils.checks.lab04.training import Case, Trained, Weights
+from utils.checks.lab04.training import Case, Trained
 from utils.checks.lab04.twin import twin
 from utils.checks.verdict import Mistake
 
@@ -38,10 +39,15 @@ def judge_returned(trained: Sequence[Trained]) -> None:
     for each in trained:
         if each.returned:
             raise Mistake(f"your function returns {each.returned}; it is to return the function `step`.")
-        if each.wraps:
+        if each.past == "DistributedDataParallel":
             raise Mistake(
                 "torch's DistributedDataParallel does the work: it keeps everything whole on every rank, and "
                 "all-reduces. Nothing is sharded."
+            )
+        if each.past:
+            raise Mistake(
+                f"an optimizer ({each.past}) is made past `make_optimizer`: the caller chooses the optimizer. Call "
+                "`make_optimizer` with this rank's slices, and build what shards around it."
             )
         if not each.optimized:
             raise Mistake(
@@ -84,7 +90,10 @@ def judge_weights(case: Case, trained: Sequence[Trained], groups: Groups) -> Non
     """With any optimizer: raise Mistake unless the weights stay beside the twin's, and the same on every rank."""
     steps = twin(case, len(trained))
     low = case.model.dtype == torch.bfloat16
-    if low and any("float32" not in each.types for each in trained):
+    others = sorted({name for each in trained for name in each.types} - {"float32"})
+    if low and others and "bfloat16" not in others:
+        raise Mistake(f"the optimizer works on masters of {others[0]}: fp32 masters are what 16 B for each need.")
+    if low and others:
         raise Mistake(
             "the optimizer works on the bf16 weights themselves: a step smaller than 1/256 of a weight is lost. Give "
             "`make_optimizer` fp32 masters of them."

@@ -38,6 +38,7 @@ class Cut:
     returned   in words, if it was no pair of tensors
     flat       the buffer's numbers; `grows`: whether it takes part in autograd
     mine       the slice's numbers, as they were, and whether it lies in the buffer, beginning at element `begin`
+    every      the distance of its numbers there
     shapes     of the parameters afterwards
     moved      whether each parameter changed as its part of the buffer was written to
     trains     whether each is still a trainable leaf
@@ -49,6 +50,7 @@ class Cut:
     mine: torch.Tensor | None = None
     shared: bool = False
     begin: int = 0
+    every: int = 1
     shapes: tuple[torch.Size, ...] = ()
     moved: tuple[bool, ...] = ()
     trains: bool = True
@@ -98,6 +100,7 @@ def _cut(answer: Any, parameters: Sequence[nn.Parameter], rank: int, world_size:
         mine=slice_before,
         shared=shared,
         begin=mine.storage_offset() - flat.storage_offset(),
+        every=mine.stride()[0] if mine.dim() == 1 and len(mine) > 1 else 1,
         shapes=shapes,
         moved=tuple(torch.equal(p.detach(), w + 1) for p, w in zip(parameters, was, strict=True)),
         trains=all(p.is_leaf and p.requires_grad for p in parameters),
@@ -159,5 +162,7 @@ def _judge_slice(cut: Cut, length: int, rank: int, world_size: int) -> None:
         )
     if not cut.shared:
         raise Mistake("`mine` is a copy: it is to be a view of `flat`, so that writing into it changes the model.")
+    if cut.every != 1:
+        raise Mistake(f"`mine` takes every {cut.every}th number of `flat`: a slice is contiguous, one after the other.")
     if cut.begin != rank * length:
         raise Mistake(f"`mine` begins at element {cut.begin} of `flat`; slice {rank} begins at {rank * length}.")

@@ -74,7 +74,7 @@ class Exam:
 
     def observer(self, case: Case) -> Callable[..., Trained]:
         """What runs in a rank: (answer, mark) -> Trained."""
-        return partial(observe, case, self.arguments, self.stage.settled)
+        return partial(observe, case, self.arguments, self.stage.at)
 
     def judge(self, case: Case, seen: Sequence[Seen]) -> None:
         """In the notebook: one case on all ranks."""
@@ -88,8 +88,8 @@ class Exam:
         if case.weighed:
             judge_kinds(seen, case, self.remedy)
             self.also(case, seen)
-            judge_memory(self.stage, trained)
             judge_traffic(seen, case, [self.passes(k) for k in case.micro_batches], self.text)
+            judge_memory(self.stage, trained)
 
 
 def buckets(model: Model, built: nn.Sequential) -> list[list[nn.Parameter]]:

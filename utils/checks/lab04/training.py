@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
-import torch
 import torch.distributed as dist
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 from utils.checks.lab01.traps import lopsided
+from utils.checks.lab04.made import Made
 from utils.checks.lab04.models import Model
+from utils.checks.lab04.reading import Reader, Weights
 from utils.checks.ranks import Mark
 from utils.checks.verdict import with_article
 from utils.runtime.held import Held, unseen
@@ -32,14 +31,8 @@ from utils.runtime.works import WORKS
 MICRO_BATCHES = (1, 3)  # of each step
 SETTLE = 0.3  # seconds in which threads that carried a tensor may still let go of it
 
-Weights = dict[str, torch.Tensor]
-OPTIMIZERS: Mapping[str, Callable[[list[torch.Tensor]], torch.optim.Optimizer]] = {
-    "SGD": lambda tensors: torch.optim.SGD(tensors, lr=1.0),
-    "small SGD": lambda tensors: torch.optim.SGD(tensors, lr=0.003),
-    "momentum": lambda tensors: torch.optim.SGD(tensors, lr=0.05, momentum=0.9),
-    "Adam": lambda tensors: torch.optim.Adam(tensors, lr=0.01, eps=1e-4, foreach=False),
-    "small Adam": lambda tensors: torch.optim.Adam(tensors, lr=1e-4, eps=1e-6, foreach=False),
-}
+Arguments = Callable[[Model, nn.Module], Any]  # (model, built) -> buckets, layers, or whatever the answer takes
+Law = Callable[[int, int, str], float]  # (world_size, step, moment) -> bytes
 
 
 @dataclass(frozen=True)
@@ -85,7 +78,7 @@ class Trained:
     weights    before the first step, then after each; as they were used, so without those that no forward uses
     samples    by step: at the end of the last "forward", of the last "backward", and of the "step"
     wire       by step, what the sockets counted
-    wraps      whether a DistributedDataParallel was made
+    past       the class of an optimizer, or of a DDP module, that was made past `make_optimizer`; "" if none was
     activations bytes that a plain forward and backward of the same model needs for activations, at most
     """
 
@@ -96,88 +89,21 @@ class Trained:
     weights: tuple[Weights, ...] = ()
     samples: tuple[Mapping[str, Sample], ...] = ()
     wire: tuple[WireBytes | None, ...] = ()
-    wraps: bool = False
+    past: str = ""
     activations: int = 0
 
 
-@dataclass
-class Made:
-    """The optimizers that an answer has made through `make`, and whether it made a DDP module."""
-
-    kind: str
-    optimizers: list[torch.optim.Optimizer] = field(default_factory=list)
-    types: set[str] = field(default_factory=set)
-    held: Held | None = None
-    wraps: bool = False
-
-    def make(self, tensors: Any) -> torch.optim.Optimizer:
-        """What the answer calls as `make_optimizer`."""
-        tensors = list(tensors)
-        self.types |= {str(tensor.dtype).removeprefix("torch.") for tensor in tensors}
-        optimizer = OPTIMIZERS[self.kind](tensors)
-        self.optimizers.append(optimizer)
-        if self.held is not None:
-            step, held = optimizer.step, self.held
-
-            def unseen(*arguments: Any, **named: Any) -> Any:
-                with held.paused():
-                    return step(*arguments, **named)
-
-            optimizer.step = unseen
-        return optimizer
-
-    @contextmanager
-    def ddp_noted(self) -> Iterator[None]:
-        """Inside: note whether a DDP module is made."""
-        make = DistributedDataParallel.__init__
-
-        def noted(module: DistributedDataParallel, *arguments: Any, **named: Any) -> None:
-            self.wraps = True
-            make(module, *arguments, **named)
-
-        with patch.object(DistributedDataParallel, "__init__", noted):
-            yield
-
-
-class Reader:
-    """Notes each parameter's value when the module that owns it computes."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self.weights: Weights | None = None
-        for name, module in model.named_modules():
-            own = [key for key, _ in module.named_parameters(name, recurse=False, remove_duplicate=False)]
-            if own:
-                module.forward = self._noting(module, own, module.forward)
-
-    def _noting(self, module: nn.Module, names: list[str], forward: Callable[..., Any]) -> Callable[..., Any]:
-        def noting(*arguments: Any, **named: Any) -> Any:
-            if self.weights is not None:
-                for name in names:
-                    value = getattr(module, name.rpartition(".")[2])
-                    with unseen():
-                        self.weights[name] = value.detach().clone()
-            return forward(*arguments, **named)
-
-        return noting
-
-    def read(self, run: Callable[[], Any]) -> Weights:
-        """The weights that `run`, a forward, uses."""
-        self.weights = {}
-        try:
-            with torch.no_grad():
-                run()
-            return self.weights
-        finally:
-            self.weights = None
-
-
 def observe(
-    case: Case, arguments: Callable[[Model, nn.Module], Any], law: Callable[[int, str], float], answer: Any, mark: Mark
+    case: Case,
+    arguments: Callable[[Model, nn.Module], Any],
+    law: Callable[[int, int, str], float],
+    answer: Any,
+    mark: Mark,
 ) -> Trained:
     """In a rank: `answer(arguments(model), make_optimizer)`, then the steps of the case.
 
-    law: (world_size, moment) -> the bytes that may exist when a forward, a backward or a step is over. Nobody's fault
-    if for a moment the process group still holds on to a tensor: so long is waited for, and no longer than SETTLE.
+    law: the bytes that may exist when a forward, a backward or a step is over. Nobody's fault if for a moment the
+    process group still holds on to a tensor: so long is waited for, and no longer than SETTLE.
     """
     warnings.filterwarnings("ignore", message="Full backward hook is firing")  # the first layer's inputs are data
     model, rank, world_size = case.model.build(), dist.get_rank(), dist.get_world_size()
@@ -189,7 +115,7 @@ def observe(
     made = Made(case.optimizer, held=held)
     weights, samples, wire, count = [reader.read(lambda: model(probe))], [], [], []
     with ExitStack() as stack:
-        stack.enter_context(made.ddp_noted())
+        stack.enter_context(made.others_noted())
         stack.enter_context(held or nullcontext())
         mark("prepare")
         step = answer(arguments(case.model, model), made.make)
@@ -204,15 +130,15 @@ def observe(
                 mark(f"step {number}, forward {micro}")
                 _forget_peak(held)
                 loss = lopsided(model(inputs), targets) / k
-                seen["forward"] = _sample(held, model, made, enough("forward") + activations)
+                seen["forward"] = _sample(held, model, made, enough(number, "forward") + activations)
                 mark(f"step {number}, backward {micro}")
                 loss.backward()
                 del loss
-                seen["backward"] = _sample(held, model, made, enough("backward"))
+                seen["backward"] = _sample(held, model, made, enough(number, "backward"))
             mark(f"step {number}, step")
             step()
             mark(f"step {number}, after")
-            seen["step"] = _sample(held, model, made, enough("step"))
+            seen["step"] = _sample(held, model, made, enough(number, "step"))
             count.append(len(made.optimizers))
             if case.weighed:
                 dist.barrier()
@@ -230,7 +156,7 @@ def observe(
         tuple(weights),
         tuple(samples),
         tuple(wire),
-        made.wraps,
+        made.past,
         activations,
     )
 

@@ -9,7 +9,9 @@ from torch import nn
 
 from utils.checks.lab01.gradients import Gradients, added, gradients_of, scaled
 from utils.checks.lab01.traps import Batch, joined, lopsided
-from utils.checks.lab04.training import OPTIMIZERS, Case, Weights
+from utils.checks.lab04.made import OPTIMIZERS
+from utils.checks.lab04.reading import Weights
+from utils.checks.lab04.training import Case
 
 
 @dataclass(frozen=True)
