@@ -1,4 +1,4 @@
-"""gathers too many layers at once"""
+"""too many layers at once"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""storage"""
+"""after its storage was emptied"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""twice"""
+"""counted twice"""
 
 from functools import partial
 

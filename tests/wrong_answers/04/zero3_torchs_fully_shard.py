@@ -1,4 +1,4 @@
-"""FSDP"""
+"""torch's fully_shard does the work"""
 
 from torch.distributed.fsdp import fully_shard
 

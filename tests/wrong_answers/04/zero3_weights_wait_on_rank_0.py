@@ -1,4 +1,4 @@
-"""on rank 0"""
+"""keeps a whole storage alive"""
 
 from functools import partial
 

@@ -1,0 +1,24 @@
+"""torch's fully_shard does the work"""
+
+from torch.distributed.fsdp import fully_shard
+
+
+def zero3(layers, make_optimizer):
+    for layer in layers:
+        fully_shard(layer, reshard_after_forward=True)
+    for layer in layers[1:]:
+        layer.set_modules_to_backward_prefetch([layer])
+    trained = [p for layer in layers for p in layer.parameters() if p.requires_grad]
+    masters = [p.detach().to_local().float().clone() for p in trained]
+    optimizer = make_optimizer(masters)
+
+    def step():
+        for p, master in zip(trained, masters, strict=True):
+            if p.grad is not None:
+                master.grad, p.grad = p.grad.to_local().float(), None
+        optimizer.step()
+        optimizer.zero_grad()
+        for p, master in zip(trained, masters, strict=True):
+            p.to_local().data.copy_(master)
+
+    return step
