@@ -7,6 +7,7 @@ counted in buckets or layers. More than that is a mistake, less is not.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,7 +31,8 @@ class Stage:
     strategy   the name of its law in `theory.memory`
     text       the law in words
     forward, backward, step   whole layers or buckets that may exist during each, beyond the law
-    kept       whole layers that may be gathered when a forward ends
+    kept       whole layers that may be gathered when a forward ends, and
+    gathered   at any time
     """
 
     strategy: str
@@ -39,6 +41,7 @@ class Stage:
     backward: float
     step: float
     kept: float = 0
+    gathered: float = math.inf
 
     def law(self, world_size: int) -> float:
         """Bytes of model states on each rank: of a model whose layers N divides, exact."""
@@ -54,7 +57,16 @@ class Stage:
 ONE = Stage("ddp", "2Ψ + 2Ψ + 12Ψ", forward=0, backward=0, step=0)  # on one rank, where nothing is sharded
 ZERO1 = Stage("zero1", "2Ψ + 2Ψ + 12Ψ/N", forward=0, backward=3, step=2)
 ZERO2 = Stage("zero2", "2Ψ + 14Ψ/N", forward=0, backward=3, step=2)
-ZERO3 = Stage("zero3", "16Ψ/N", forward=2, backward=5, step=2, kept=1)
+ZERO3 = Stage("zero3", "16Ψ/N", forward=2, backward=5, step=2, kept=1, gathered=2)
+
+
+def judge_rest(stage: Stage, trained: Sequence[Trained]) -> None:
+    """Raise Mistake if a stage that shards weights has them whole after a step: told before all else that is wrong."""
+    n = len(trained)
+    for rank, each in enumerate(trained):
+        for step, samples in enumerate(each.samples):
+            if stage.kept and samples["step"].weights > WHOLE / n + UNIT / 2:
+                _whole_at_rest(samples["step"], f"in step {step} on rank {rank} of {n}")
 
 
 def judge_memory(stage: Stage, trained: Sequence[Trained]) -> None:
@@ -76,6 +88,9 @@ def judge_memory(stage: Stage, trained: Sequence[Trained]) -> None:
             excess = after.total - stage.at(n, step, "step") - tolerance - (carried if after.flying else 0)
             if excess > 0:
                 _after_step(stage, after, excess, place, n)
+            for moment, sample in samples.items():
+                if sample.gathered > (stage.gathered + 1 / 2) * UNIT:
+                    _peak(stage, moment, sample.gathered - stage.gathered * UNIT, place)
             slices = 4 * PSI / n  # fp32 gradients of this rank's slices
             for moment, sample, more in (
                 ("forward", forward, each.activations + stage.forward * UNIT),
@@ -126,13 +141,15 @@ def _after_backward(stage: Stage, sample: Sample, excess: float, place: str, n: 
     _nameless(stage, sample, start, excess, n)
 
 
+def _whole_at_rest(sample: Sample, place: str) -> None:
+    raise Mistake(
+        f"the numbers are right, but {place}, after `step()`, the whole weights of about "
+        f"{round(sample.weights / UNIT)} of {LAYERS} layers are there: at rest a rank keeps its slice alone."
+    )
+
+
 def _after_step(stage: Stage, sample: Sample, excess: float, place: str, n: int) -> None:
     start = f"the numbers are right, but {place}, after `step()`,"
-    if stage.strategy == "zero3" and sample.weights > UNIT / 2 and sample.weights >= excess / 2:
-        raise Mistake(
-            f"{start} the whole weights of about {round(sample.weights / UNIT)} of {LAYERS} layers are there: at rest "
-            "a rank keeps its slice alone."
-        )
     if stage.strategy != "zero1" and sample.gradients > UNIT / 2:
         raise Mistake(f"{start} whole gradients are still there: they are spent.")
     _nameless(stage, sample, start, excess, n)
@@ -154,7 +171,7 @@ def _nameless(stage: Stage, sample: Sample, start: str, excess: float, n: int) -
 def _peak(stage: Stage, moment: str, excess: float, place: str) -> None:
     what = {
         "forward": "gathers too many layers at once: one computes, and the next may be on its way",
-        "backward": "lets too much pile up: free each bucket's gradients (and in stage 3 its weights) before the next",
+        "backward": "gathers too many layers at once, or lets gradients pile up: free each bucket's before the next",
         "step": "makes copies of too much at once: work bucket by bucket",
     }[moment]
     raise Mistake(

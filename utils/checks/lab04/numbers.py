@@ -44,6 +44,8 @@ def judge_returned(trained: Sequence[Trained]) -> None:
                 "torch's DistributedDataParallel does the work: it keeps everything whole on every rank, and "
                 "all-reduces. Nothing is sharded."
             )
+        if each.past.startswith("FSDP"):
+            raise Mistake("torch's fully_shard does the work: build it from `partition` and hooks.")
         if each.past:
             raise Mistake(
                 f"an optimizer ({each.past}) is made past `make_optimizer`: the caller chooses the optimizer. Call "
@@ -58,6 +60,14 @@ def judge_returned(trained: Sequence[Trained]) -> None:
 def judge_sharded(case: Case, trained: Sequence[Trained], groups: Groups) -> None:
     """Raise Mistake if a rank's optimizers step as many numbers as the model has, or are made again and again."""
     n, whole = len(trained), sum(p.numel() for p in case.model.build().parameters() if p.requires_grad)
+    names = [name for name, _ in case.model.build().named_parameters(remove_duplicate=False)]
+    tied = len(names) > len(list(case.model.build().parameters()))
+    total = sum(sum(each.optimized) for each in trained)
+    if tied and whole + len(groups) * n < total < whole * n:
+        raise Mistake(
+            f"the ranks' optimizers step {total} numbers, and the model has {whole} trainable ones: a tied weight is "
+            "counted twice. `layer.parameters()` gives it once."
+        )
     for rank, each in enumerate(trained):
         if each.made[-1] > each.made[0]:
             raise Mistake(

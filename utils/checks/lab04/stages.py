@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from utils.checks.lab01.cases import on_case
-from utils.checks.lab04.memory import Stage, judge_memory
+from utils.checks.lab04.memory import Stage, judge_memory, judge_rest
 from utils.checks.lab04.models import DEEP, SIZES, TRAPS, WEIGHED, Model
 from utils.checks.lab04.numbers import (
     groups_of,
@@ -23,6 +23,7 @@ from utils.checks.lab04.suspects import Groups
 from utils.checks.lab04.traffic import judge_kinds, judge_traffic
 from utils.checks.lab04.training import Case, Trained, observe
 from utils.checks.ranks import Seen, run_cases
+from utils.checks.verdict import Mistake
 
 SGD_CASE, ADAM_CASE = Case(DEEP, "SGD"), Case(DEEP, "Adam")
 WEIGHED_CASE = Case(WEIGHED, "small Adam", weighed=True, micro_batches=(1, 2))
@@ -30,6 +31,10 @@ AS_THE_TWIN = (
     "over 2 steps on 2, 3 and 4 ranks the gradients of each are a single process's within 1e-5, also with 3 "
     "micro-batches, tied weights, frozen and unused parameters, sizes that N does not divide; with Adam the weights "
     "stay within 1e-4 of the way gone, in bf16 within 5 %."
+)
+_EMPTIED = (
+    " So ends who reads or writes a view after its storage was emptied: keep a copy of the slice (`mine.clone()`), and gather "
+    "before use."
 )
 
 
@@ -67,7 +72,10 @@ class Exam:
             (3, (Case(DEEP, "momentum"), Case(SIZES, "SGD"))),
         )
         for ranks, cases in runs:
-            seen = run_cases(answer, {c.name: self.observer(c) for c in cases}, ranks, true_reduce_scatter=True)
+            try:
+                seen = run_cases(answer, {c.name: self.observer(c) for c in cases}, ranks, true_reduce_scatter=True)
+            except Mistake as mistake:
+                raise Mistake(f"{mistake}{_EMPTIED if 'SIGSEGV' in str(mistake) else ''}") from None
             for case in cases:
                 with on_case(case.name, seen[case.name], first=case in (SGD_CASE, WEIGHED_CASE)):
                     self.judge(case, seen[case.name])
@@ -88,6 +96,7 @@ class Exam:
         if case.weighed:
             judge_kinds(seen, case, self.remedy)
             self.also(case, seen)
+            judge_rest(self.stage, trained)
             judge_traffic(seen, case, [self.passes(k) for k in case.micro_batches], self.text)
             judge_memory(self.stage, trained)
 

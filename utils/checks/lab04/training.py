@@ -16,6 +16,7 @@ from typing import Any
 
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 
 from utils.checks.lab01.traps import lopsided
 from utils.checks.lab04.made import Made
@@ -55,6 +56,7 @@ class Sample:
 
     optimizer  of masters and moments; master_gradients: of the masters' own `.grad`s
     peak       the most since the sample before
+    gathered   the most of whole weights, seen where a module computes and where a gradient is ready
     flying     whether a collective is issued that nobody has waited for
     """
 
@@ -65,6 +67,7 @@ class Sample:
     master_gradients: int
     peak: int
     flying: bool
+    gathered: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,11 +117,17 @@ def observe(
     held = Held(model) if case.weighed else None
     made = Made(case.optimizer, held=held)
     weights, samples, wire, count = [reader.read(lambda: model(probe))], [], [], []
+    gathered = _Gathered(model)
+    if case.weighed:
+        reader.passing = gathered.look
+        for p in model.parameters():
+            p.register_post_accumulate_grad_hook(gathered.look)
     with ExitStack() as stack:
         stack.enter_context(made.others_noted())
         stack.enter_context(held or nullcontext())
         mark("prepare")
         step = answer(arguments(case.model, model), made.make)
+        made.past = next((type(m).__name__ for m in model.modules() if isinstance(m, FSDPModule)), made.past)
         if not callable(step):
             return Trained(returned="nothing" if step is None else with_article(type(step).__name__))
         for number, k in enumerate(case.micro_batches):
@@ -130,15 +139,15 @@ def observe(
                 mark(f"step {number}, forward {micro}")
                 _forget_peak(held)
                 loss = lopsided(model(inputs), targets) / k
-                seen["forward"] = _sample(held, model, made, enough(number, "forward") + activations)
+                seen["forward"] = _sample(held, model, made, enough(number, "forward") + activations, gathered)
                 mark(f"step {number}, backward {micro}")
                 loss.backward()
                 del loss
-                seen["backward"] = _sample(held, model, made, enough(number, "backward"))
+                seen["backward"] = _sample(held, model, made, enough(number, "backward"), gathered)
             mark(f"step {number}, step")
             step()
             mark(f"step {number}, after")
-            seen["step"] = _sample(held, model, made, enough(number, "step"))
+            seen["step"] = _sample(held, model, made, enough(number, "step"), gathered)
             count.append(len(made.optimizers))
             if case.weighed:
                 dist.barrier()
@@ -176,7 +185,24 @@ def _forget_peak(held: Held | None) -> None:
         held.forget_peak()
 
 
-def _sample(held: Held | None, model: nn.Module, made: Made, enough: float) -> Sample | None:
+class _Gathered:
+    """The most bytes of parameters that were there whole, at the moments when somebody looked."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._sizes = {p: p.nbytes for p in model.parameters()}
+        self.most = 0
+
+    def look(self, _: Any = None) -> None:
+        whole = (size for p, size in self._sizes.items() if storage_bytes(p.untyped_storage()) >= size)
+        self.most = max(self.most, sum(whole))
+
+    def take(self) -> int:
+        """Since the last time."""
+        most, self.most = self.most, 0
+        return most
+
+
+def _sample(held: Held | None, model: nn.Module, made: Made, enough: float, gathered: _Gathered) -> Sample | None:
     """What exists now, and the most since the sample before."""
     if held is None:
         return None
@@ -193,6 +219,7 @@ def _sample(held: Held | None, model: nn.Module, made: Made, enough: float) -> S
         _bytes([t.grad for o in made.optimizers for group in o.param_groups for t in group["params"]]),
         held.peak,
         bool(WORKS.in_use),
+        gathered.take(),
     )
     held.forget_peak()
     return sample
