@@ -33,8 +33,8 @@ AS_THE_TWIN = (
     "stay within 1e-4 of the way gone, in bf16 within 5 %."
 )
 _EMPTIED = (
-    " So ends who reads or writes a view after its storage was emptied: keep a copy of the slice (`mine.clone()`), and gather "
-    "before use."
+    " So ends who reads or writes a view after its storage was emptied: keep a copy of the slice (`mine.clone()`), and "
+    "gather before use."
 )
 
 
