@@ -1,4 +1,4 @@
-"""never move"""
+"""the rest that N does not divide, never move"""
 
 import torch
 import torch.distributed as dist

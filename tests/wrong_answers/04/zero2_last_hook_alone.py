@@ -1,4 +1,4 @@
-"""is not a single process"""
+"""are reduce_scatter"""
 
 from functools import partial
 

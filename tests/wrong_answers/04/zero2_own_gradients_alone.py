@@ -1,4 +1,4 @@
-"""reduced"""
+"""nothing is reduced"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""never became full"""
+"""never becomes full"""
 
 from functools import partial
 

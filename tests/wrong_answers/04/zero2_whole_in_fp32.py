@@ -14,7 +14,7 @@ def zero2(buckets, make_optimizer):
     optimizer = make_optimizer(masters)
     gradients = [torch.zeros_like(mine) for _, mine in parts]
 
-    whole = [flat.float() for flat, _ in parts]
+    whole = [torch.zeros_like(flat, dtype=torch.float32) for flat, _ in parts]
 
     def reduce(number):
         flat, mine = parts[number]

@@ -1,4 +1,4 @@
-"""never"""
+"""never becomes full"""
 
 from functools import partial
 

@@ -1,0 +1,24 @@
+"""numbers"""
+
+import torch.distributed as dist
+
+
+def load(checkpoint, buckets, optimizer):
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+
+    def slice_of(whole, length):
+        padded = whole.new_zeros(world_size * length)
+        padded[: whole.numel()] = whole
+        return padded[rank * length : (rank + 1) * length].clone()
+
+    for number, bucket in enumerate(buckets):
+        master, whole = optimizer.param_groups[0]["params"][number], checkpoint["masters"][number]
+        master.data = slice_of(whole, master.numel())
+        optimizer.state[master] = {
+            name: slice_of(value, master.numel()) if value.shape == whole.shape else value.clone()
+            for name, value in checkpoint["moments"][number].items()
+        }
+        begin = 0
+        for p in bucket:
+            p.data = whole[begin : begin + len(p)].to(p.dtype, copy=True)
+            begin += len(p)
