@@ -101,8 +101,9 @@ def test_traps_are_what_their_names_say():
         built = model.build()
         in_buckets = [p for bucket in model.buckets(built) for p in bucket]
         assert {id(p) for p in in_buckets} == {id(p) for p in built.parameters() if p.requires_grad}
-        numels = [sum(p.numel() for p in bucket) for bucket in model.buckets(built)]
-        assert any(numel % ranks for numel in numels for ranks in (2, 3))
+        if model in (DEEP, SIZES):
+            numels = [sum(p.numel() for p in bucket) for bucket in model.buckets(built)]
+            assert any(numel % ranks for numel in numels for ranks in (2, 3, 4))
 
 
 def test_a_summed_gradient_shows_with_sgd_and_a_rounded_master_in_bf16():
@@ -130,7 +131,9 @@ def test_bytes_name_what_is_held_too_much(sample, diagnosis):
     base = training.Sample(total, memory.WHOLE, 0, 0, 0, total, False)
     after = replace(base, **{name: int(size) for name, size in given.items()})
     still = training.Sample(law, memory.WHOLE, 0, 0, 0, law, False)
-    seen = [training.Trained(samples=({"forward": still, "backward": after, "step": still},))] * 4
+    none = training.Sample(0, 0, 0, 0, 0, 0, False)
+    first = dict.fromkeys(("forward", "backward", "step"), none)  # before its end there are no moments
+    seen = [training.Trained(samples=(first, {"forward": still, "backward": after, "step": still}))] * 4
     if diagnosis is None:
         memory.judge_memory(memory.ZERO2, seen)
     else:
