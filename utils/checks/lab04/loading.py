@@ -24,7 +24,7 @@ from utils.checks.lab04.checkpoints import (
 )
 from utils.checks.lab04.saving import STEPS, TOLERANCE
 from utils.checks.ranks import Mark, Seen, run_cases
-from utils.checks.verdict import Mistake
+from utils.checks.verdict import Mistake, with_article
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def observe(training: Training, answer: Any, mark: Mark) -> Loaded:
     in_place = places == [p.data_ptr() for bucket in buckets for p in bucket]
     trouble = ""
     for step in (STEPS, STEPS + 1):
-        try:
+        try:  # the state is judged first, so that its mistake is named
             take_step(optimizer, [slice_of(g, rank, world_size) for g in training.gradients(step)])
         except Exception as error:
             trouble = f"{type(error).__name__}: {error}"
@@ -111,6 +111,8 @@ def judge(training: Training, seen: Sequence[Seen]) -> None:
     fresh = [torch.cat([p.detach().flatten() for p in bucket]) for bucket in training.buckets()]
     for rank, each in enumerate(seen):
         loaded: Loaded = each.value
+        if len(loaded.masters) != len(checkpoint["masters"]):
+            raise Mistake(f"on rank {rank} the optimizer has {len(loaded.masters)} slices left, not those it had.")
         for number, whole in enumerate(checkpoint["masters"]):
             what = f"rank {rank}'s masters of bucket {number}"
             _judge_slice(what, loaded.masters[number], whole, fresh[number].float(), rank, n)
@@ -170,8 +172,11 @@ def _judge_moment(what: str, name: str, state: dict[str, Any], value: torch.Tens
             else f"{what} is not loaded on rank {rank}."
         )
     got = state[name]
+    if not isinstance(got, torch.Tensor):
+        kind = "None" if got is None else with_article(type(got).__name__)
+        raise Mistake(f"{what} is {kind} on rank {rank}, not a tensor.")
     if not value.dim():
-        if float(got) != value.item():
+        if got.numel() != 1 or float(got) != value.item():
             raise Mistake(f"{what} is {float(got):g} on rank {rank}; the checkpoint has {value.item():g}.")
         return
     wanted = slice_of(value, rank, n)
@@ -189,6 +194,11 @@ def _judge_weights(
 ) -> None:
     if _close(got, wanted):
         return
+    if got.shape != wanted.shape:
+        raise Mistake(
+            f"on rank {rank} the parameters of bucket {number} have become {got.numel()} numbers; they have "
+            f"{wanted.numel()}. Cut the bucket's numbers by `p.numel()`, in order."
+        )
     if torch.equal(got, fresh):
         raise Mistake(
             f"the parameters of bucket {number} are still the fresh model's on rank {rank}: the next forward uses them."

@@ -78,7 +78,9 @@ def judge(training: Training, seen: Sequence[Seen]) -> None:
             what = f"`{name}` of bucket {number}"
             if value.dim():
                 _judge_tensor(what, moments[name], value, n)
-            elif not isinstance(moments[name], torch.Tensor) or moments[name].item() != value.item():
+            elif not isinstance(moments[name], torch.Tensor):
+                raise Mistake(f"{what} is {_kind(moments[name])}, not a tensor: copy it as it is.")
+            elif moments[name].numel() != 1 or moments[name].item() != value.item():
                 raise Mistake(f"{what} is not {value.item():g}, as in the optimizer's state.")
     if not _same(saved.checkpoint, saved.later):
         raise Mistake(
