@@ -19,6 +19,7 @@ LAZILY = {
     ("runtime/run.py", "views"),
     ("runtime/holdings.py", "views"),
     ("runtime/cluster.py", "views"),
+    ("runtime/dry_run/result.py", "views"),
     ("theory/explain.py", "views"),
     ("theory/events.py", "views"),
     ("theory/breakdown.py", "views"),
