@@ -41,8 +41,12 @@ _KINDS = {
     _C10D.allreduce_.default: "all_reduce",
 }
 
-#: By part of the step, what FSDP fills in it.
-_FILLING = {"gather": "gathered", "reduce": "buffers"}
+#: By phase and part of the step, what FSDP fills in it: in backward the units are there, and it gathers the next one.
+_FILLING = {
+    ("forward", "gather"): "gathered",
+    ("backward", "gather"): "buffers",
+    ("backward", "reduce"): "buffers",
+}
 
 Snapshot = dict[Any, int]
 Told = Callable[[str, str, str, Moment, Moment], None]
@@ -54,8 +58,8 @@ class Tracer(FSDPMemTracker):
     collectives: (kind, S in bytes) -> how often, S being the output of an all-gather, the input of a reduce-scatter.
     at_rest: bytes of the optimizer's state; what OPT counts beyond them is needed for the time of its step alone.
 
-    The tracker names what FSDP allocates only when it is filled. While a unit is gathered, what came meanwhile and has
-    no name yet is counted as gathered; while its gradients are reduced, as a buffer.
+    The tracker names what FSDP allocates only when it is filled. What came meanwhile and has no name yet is counted as
+    gathered in a forward pass, which makes the parameters in the first step, and as a buffer in a backward pass.
     """
 
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, at_rest: int, tell: Told) -> None:
@@ -85,10 +89,11 @@ class Tracer(FSDPMemTracker):
         for kind, size in snapshot.items():
             if kind != _TOTAL:
                 sizes[_FIELDS[kind]] += size
-        if part in _FILLING and (more := _unnamed(snapshot) - self._unnamed) > 0:
+        filled = _FILLING.get((phase, part))
+        if filled and (more := _unnamed(snapshot) - self._unnamed) > 0:
             of = "working" if snapshot.get(_FSDPRefType.TEMP, 0) >= more else "activations"
             sizes[of] -= more
-            sizes[_FILLING[part]] += more
+            sizes[filled] += more
         sizes["temporaries"] = max(0, sizes["optimizer"] - self._at_rest)
         sizes["optimizer"] -= sizes["temporaries"]
         return Moment(f"{phase}, {unit}, {part}", **sizes)
@@ -144,4 +149,4 @@ class Tracer(FSDPMemTracker):
 
 def _unnamed(snapshot: Snapshot) -> int:
     """Bytes that the tracker takes for activations or for work of the backward pass."""
-    return snapshot.get(_FSDPRefType.ACT, 0) + snapshot.get(_FSDPRefType.TEMP, 0)
+    return sum(snapshot.get(kind, 0) for kind, field in _FIELDS.items() if field in ("activations", "working"))
