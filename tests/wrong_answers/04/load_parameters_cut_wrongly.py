@@ -20,5 +20,5 @@ def load(checkpoint, buckets, optimizer):
         }
         begin = 0
         for p in bucket:
-            p.data = whole[begin : begin + len(p)].to(p.dtype, copy=True)
-            begin += len(p)
+            p.data = whole[begin : begin + max(p.shape, default=1)].to(p.dtype, copy=True)
+            begin += max(p.shape, default=1)

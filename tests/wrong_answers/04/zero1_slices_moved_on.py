@@ -1,4 +1,4 @@
-"""each stands where the rank"""
+"""each stands where that of the rank after it belongs"""
 
 import torch
 import torch.distributed as dist

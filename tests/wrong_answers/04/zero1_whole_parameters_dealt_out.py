@@ -1,4 +1,4 @@
-"""each rank is to keep those of its own slice alone"""
+"""are reduce"""
 
 import torch
 import torch.distributed as dist

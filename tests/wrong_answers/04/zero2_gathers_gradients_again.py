@@ -1,4 +1,4 @@
-"""keeps a whole storage alive"""
+"""are all_gather"""
 
 from functools import partial
 

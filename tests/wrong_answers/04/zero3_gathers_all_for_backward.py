@@ -1,4 +1,4 @@
-"""lets too much pile up"""
+"""too many layers at once"""
 
 from functools import partial
 

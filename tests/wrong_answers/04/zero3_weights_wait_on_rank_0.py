@@ -1,4 +1,4 @@
-"""keeps a whole storage alive"""
+"""are broadcast"""
 
 from functools import partial
 

@@ -17,16 +17,23 @@ from utils.checks.verdict import Mistake
 MAX_NORM = 2.0
 LENGTHS = (3, 400, 1)  # of the slices, on every rank
 SIZES = (1.0, 0.01, 3.0)  # of the gradients, by step: the norm is above, below, and above MAX_NORM
+OTHER = 10 * MAX_NORM  # the gradient of an optimizer that nobody asked to clip
 TOLERANCE = 1e-4
 SMALL = 64  # bytes that finding a norm may take, for each slice
 
 
 @dataclass(frozen=True)
 class Clipped:
-    """One rank: by step, how far each slice moved under SGD with a rate of 1; and how far the call alone moved them."""
+    """One rank under SGD with a rate of 1.
+
+    moved   by step, how far each slice moved
+    early   whether the call alone moved them
+    other   how far another optimizer moved its only number, whose gradient is OTHER
+    """
 
     moved: tuple[tuple[torch.Tensor, ...], ...]
     early: bool
+    other: float
 
 
 def gradients(rank: int, world_size: int, step: int) -> list[torch.Tensor | None]:
@@ -69,7 +76,15 @@ def observe(answer: Any, mark: Mark) -> Clipped:
         optimizer.step()
         moved.append(tuple(-each.detach().clone() for each in slices))
     mark("end")
-    return Clipped(tuple(moved), early)
+    return Clipped(tuple(moved), early, _other())
+
+
+def _other() -> float:
+    """How far an optimizer of somebody else moves its only number."""
+    number = torch.zeros(1)
+    number.grad = torch.full((1,), OTHER)
+    torch.optim.SGD([number], lr=1.0).step()
+    return -number.item()
 
 
 def judge(seen: Sequence[Seen]) -> None:
@@ -84,6 +99,11 @@ def judge(seen: Sequence[Seen]) -> None:
         norm = math.hypot(*norms)
         for rank, each in enumerate(clipped):
             _judge_rank(rank, n, step, given[rank], each.moved[step], norms, norm)
+    if any(each.other != OTHER for each in clipped):
+        raise Mistake(
+            "the steps are right, but other optimizers are clipped too: a global hook sees them all. Register the hook "
+            "on this one, `optimizer.register_step_pre_hook`."
+        )
     for rank, each in enumerate(seen):
         for step in range(len(SIZES)):
             sent = sum(op.bytes for op in each.after(f"{STEP}{step}"))

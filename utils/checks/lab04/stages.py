@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from utils.checks.lab01.cases import on_case
-from utils.checks.lab04.memory import Stage, judge_memory, judge_rest
+from utils.checks.lab04.memory import LAYERS, Stage, judge_memory, judge_rest
 from utils.checks.lab04.models import DEEP, SIZES, TRAPS, WEIGHED, Model
 from utils.checks.lab04.numbers import (
     groups_of,
@@ -20,7 +20,7 @@ from utils.checks.lab04.numbers import (
     judge_weights,
 )
 from utils.checks.lab04.suspects import Groups
-from utils.checks.lab04.traffic import judge_kinds, judge_traffic
+from utils.checks.lab04.traffic import judge_kinds, judge_too_little, judge_traffic
 from utils.checks.lab04.training import Case, Trained, observe
 from utils.checks.ranks import Seen, run_cases
 from utils.checks.verdict import Mistake
@@ -46,6 +46,7 @@ class Exam:
     passes     micro-batches of a step -> how often the bytes of all weights go around
     text       the law of that in words
     remedy     where gradients are all-reduced
+    traps      models that are tried besides
     """
 
     stage: Stage
@@ -54,6 +55,7 @@ class Exam:
     text: str
     remedy: str
     also: Callable[[Case, Sequence[Seen]], None] = lambda case, seen: None
+    traps: tuple[Model, ...] = TRAPS
 
     def groups(self, model: Model) -> Groups:
         """Names of the parameters that are sliced together."""
@@ -61,14 +63,14 @@ class Exam:
         found = self.arguments(model, built)
         if found and isinstance(found[0], nn.Module):
             found = [[p for p in layer.parameters() if p.requires_grad] for layer in found]
-        return groups_of(built, found)
+        return groups_of(built, [group for group in found if group])
 
     def verify(self, answer: Any) -> None:
         """Raise Mistake, naming it, or return."""
         first = (SGD_CASE, ADAM_CASE, WEIGHED_CASE)
         runs = (
             (4, first),
-            (2, tuple(Case(trap, "SGD") for trap in TRAPS)),
+            (2, tuple(Case(trap, "SGD") for trap in self.traps)),
             (3, (Case(DEEP, "momentum"), Case(SIZES, "SGD"))),
         )
         for ranks, cases in runs:
@@ -97,8 +99,12 @@ class Exam:
             judge_kinds(seen, case, self.remedy)
             self.also(case, seen)
             judge_rest(self.stage, trained)
-            judge_traffic(seen, case, [self.passes(k) for k in case.micro_batches], self.text)
+            passes = [self.passes(k) for k in case.micro_batches]
+            judge_traffic(seen, case, passes, self.text)
             judge_memory(self.stage, trained)
+            # A layer that stays gathered from a forward on is spared a gather, and in the next forward another one.
+            spared = 2 * self.stage.kept / LAYERS
+            judge_too_little(seen, [p - spared * k for p, k in zip(passes, case.micro_batches, strict=True)], self.text)
 
 
 def buckets(model: Model, built: nn.Sequential) -> list[list[nn.Parameter]]:

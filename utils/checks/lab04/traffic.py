@@ -64,6 +64,22 @@ def judge_traffic(seen: Sequence[Seen], case: Case, passes: Sequence[int], text:
                 )
 
 
+def judge_too_little(seen: Sequence[Seen], passes: Sequence[float], text: str) -> None:
+    """Raise Mistake if the ranks together send less: then something whole is kept where no count of tensors looks.
+
+    passes: by step, how often the bytes of all weights go around at least.
+    """
+    n = len(seen)
+    for step, times in enumerate(passes):
+        issued = sum(op.ring_bytes for each in seen for op in ops_of(each, step)) / n
+        least = times * (n - 1) / n * WHOLE
+        if issued < least * (1 - TOLERANCE) - SMALL:
+            raise Mistake(
+                f"the numbers are right, but in a step the ranks send {issued / WHOLE:.2f} S each, where {text} at "
+                f"least {least / WHOLE:.2f} S: whole weights or gradients are kept on the way. Which name holds them?"
+            )
+
+
 def _why(ops: Sequence[Op], law: float) -> str:
     by_type = sorted({op.dtype for op in ops if op.dtype and op.bytes > SMALL})
     if "float32" in by_type:
