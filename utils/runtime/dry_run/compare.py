@@ -43,6 +43,8 @@ def rows(run: DryRun) -> tuple[Row, ...]:
 
     States: `theory.memory.model_states` of the padded parameters, and a line for each tensor's step counter. Parts at
     the peak: each at its own peak, the predicted one and the traced one. Collectives: `theory.traffic.step_bytes`.
+    In a shard group of one rank nothing is gathered or scattered; the law counts the copy of the gradients that is made
+    all the same as a buffer, the trace, where no collective names it, as work.
     """
     request, states, step = run.request, predicted_states(run), run.states
     counters, most, top = all_step_counters(request.model), run.predicted.peak_moment, run.peak.largest

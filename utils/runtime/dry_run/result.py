@@ -21,7 +21,8 @@ class Event:
     """A part of the traced step.
 
     phase: "forward", "loss", "backward" or "optimizer step". unit: "root", "layers.3", "" for the whole model.
-    part: "gather", "compute", "free", "recompute", "reduce", "update"; of the loss "forward" and "backward".
+    part: "gather", "compute" (recomputation too), "free", "reduce", "update"; of the loss
+    "forward" and "backward".
     largest: bytes by kind at the moment of the part at which their sum is largest. last: at its end.
     """
 

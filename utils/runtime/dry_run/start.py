@@ -24,12 +24,13 @@ from utils.runtime.dry_run.result import Call, DryRun, Event, Request
 from utils.runtime.errors import LaunchError
 from utils.theory.allocations import fsdp2_shard
 from utils.theory.architecture import Architecture
-from utils.theory.arguments import check_choice, check_whole, check_yes_or_no
+from utils.theory.arguments import check_amount, check_choice, check_whole, check_yes_or_no
 from utils.theory.breakdown import Breakdown, training_memory
 from utils.theory.memory import sharing_ranks
 from utils.theory.moments import Moment
 from utils.theory.traffic import step_bytes
 from utils.theory.traffic.step_traffic import StepTraffic
+from utils.theory.units import shown
 
 MOST_RANKS = 1024
 STRATEGIES = ("fsdp", "hsdp")
@@ -74,6 +75,9 @@ def dry_run(
     Raises ValueError for arguments out of range, in one sentence, and DryRunFailed.
     """
     request = _checked(model, world_size, strategy, shard_size, recompute, batch, sequence, mixed_precision)
+    check_amount("timeout", timeout, "a number of seconds", "such as 600")
+    if progress is not None and not callable(progress):
+        raise ValueError(f"progress is {shown(progress)}; give a function of a share and a text, or leave it out")
     predicted, traffic = _predict(request)  # before the run
     begin = time.monotonic()
     found = _run_child(request, progress, timeout)

@@ -8,8 +8,7 @@ largest moment, and what is left at its end. It rests on names of torch 2.13 tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -111,40 +110,34 @@ class Tracer(FSDPMemTracker):
             self.collectives[kind, whole.numel() * whole.element_size()] += 1
         return super().__torch_dispatch__(func, types, args, kwargs)
 
-    def _during(self, hook: Callable, module: nn.Module, phase: str, part: str, then: tuple[str, str]) -> Callable:
-        """The hook as a part of the step of its own; `then`: the unit and the part that go on behind it."""
+    def _during(self, hook: Callable, module: nn.Module, phase: str, part: str, then: str) -> Callable:
+        """The hook as a part of the step of its own; `then`: whose computation goes on behind it, "" for the unit's."""
+        unit = self._names[module]
 
         @wraps(hook)
         def inner(*args: Any, **kwargs: Any) -> Any:
-            with self._as_part(module, phase, part, then):
-                return hook(*args, **kwargs)
+            self.begin(phase, unit, part)
+            found = hook(*args, **kwargs)
+            self.begin(phase, then or unit, "compute")
+            return found
 
         return inner
 
-    @contextmanager
-    def _as_part(self, module: nn.Module, phase: str, part: str, then: tuple[str, str]) -> Iterator[None]:
-        again = self._mod_tracker.is_bw and phase == "forward"  # recomputation runs a unit's forward in backward
-        unit, phase = self._names[module], "backward" if again else phase
-        self.begin(phase, unit, f"{part} again" if again else part)
-        yield
-        after, what = then
-        self.begin(phase, after or unit, "recompute" if again and what == "compute" else what)
-
     def _fsdp_state_pre_forward(self, fsdp_mod: Any, orig_fsdp_state_pre_fw: Callable) -> Callable:
         hook = super()._fsdp_state_pre_forward(fsdp_mod, orig_fsdp_state_pre_fw)
-        return self._during(hook, fsdp_mod, "forward", "gather", ("", "compute"))
+        return self._during(hook, fsdp_mod, "forward", "gather", "")
 
     def _fsdp_state_post_forward(self, fsdp_mod: Any, orig_fsdp_state_post_fw: Callable) -> Callable:
         hook = super()._fsdp_state_post_forward(fsdp_mod, orig_fsdp_state_post_fw)
-        return self._during(hook, fsdp_mod, "forward", "free", ("root", "compute"))
+        return self._during(hook, fsdp_mod, "forward", "free", "root")
 
     def _fsdp_param_group_pre_backward(self, fsdp_mod: Any, orig_fsdp_param_group_pre_backward: Callable) -> Callable:
         hook = super()._fsdp_param_group_pre_backward(fsdp_mod, orig_fsdp_param_group_pre_backward)
-        return self._during(hook, fsdp_mod, "backward", "gather", ("", "compute"))
+        return self._during(hook, fsdp_mod, "backward", "gather", "")
 
     def _fsdp_param_group_post_backward(self, fsdp_mod: Any, orig_fsdp_param_group_post_backward: Callable) -> Callable:
         hook = super()._fsdp_param_group_post_backward(fsdp_mod, orig_fsdp_param_group_post_backward)
-        return self._during(hook, fsdp_mod, "backward", "reduce", ("root", "compute"))
+        return self._during(hook, fsdp_mod, "backward", "reduce", "root")
 
 
 def _unnamed(snapshot: Snapshot) -> int:
