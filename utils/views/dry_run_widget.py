@@ -17,6 +17,7 @@ from typing import Any
 
 from ipywidgets import Button, Checkbox, Dropdown, FloatProgress, Label, Layout, SelectionSlider
 
+from utils.theory.arguments import check_choice
 from utils.theory.breakdown import Breakdown, training_memory
 from utils.theory.models import PRESETS
 from utils.theory.units import format_bytes
@@ -50,6 +51,7 @@ class DryRunWidget(Calculator):
         memory: str = "80 GB",
         run: Any = None,
     ) -> None:
+        check_choice("memory", memory, MEMORIES)
         super().__init__(HEIGHT, words_height=92)
         self.run = run
         self._dry_run, self._memory = dry_run, memory
