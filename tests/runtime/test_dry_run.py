@@ -109,6 +109,15 @@ def test_each_family_obeys_the_laws(name, recompute):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("recompute", [False, True])
+def test_parallel_branches_differ_in_the_place_of_the_peak(recompute):
+    """GPT-NeoX adds attention and MLP side by side, which the law of memory does not know: the whole is close."""
+    run = dry_run(replace(PRESETS["Pythia-1B"], layers=5), 8, recompute=recompute, sequence=1000)
+    assert set(shares(run, "optimizer step").values()) | set(shares(run, "collectives").values()) == {0}
+    assert abs(shares(run, "peak")["in all", "bytes"]) <= 0.05
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(("ranks", "states"), [(64, 17.24), (8, 137.95)])
 def test_llama_2_70b(ranks, states):
     """16 bytes per parameter, shared out; a step of 2048 tokens fits 80 GB on 64 ranks with recomputation alone."""
