@@ -2,56 +2,23 @@
 
 import pytest
 
-from utils.notebooks.files import ROOT, read_notebook
+from tests.browser.pages import place_in, says, shows_whole, widget_of, words
 from utils.views.figure import WIDTH
 from utils.views.ring import HEIGHT
 
 pytestmark = pytest.mark.browser
 
-LESSON = "03_ring_cost.ipynb"
-
 
 @pytest.fixture(scope="module")
 def stepper(browser, lab):
-    """The player, after the cells down to its own were run one by one."""
-    address, _ = lab
-    page = browser.new_page(viewport={"width": 1280, "height": 1000})
-    page.goto(address.format(LESSON))
-    page.wait_for_selector(".jp-Notebook .jp-OutputArea-output img", timeout=90_000)
-    cells = [cell.id for cell in read_notebook(ROOT / "notebooks" / LESSON).cells]
-    page.locator(".jp-Notebook .jp-Cell").first.click()
-    for _ in range(cells.index("03-ring-stepper") + 1):
-        page.keyboard.press("Shift+Enter")
-        page.wait_for_timeout(200)
-    player = page.locator(".widget-vbox").first
-    player.get_by_role("status").wait_for(timeout=90_000)
-    yield player
-    page.close()
-
-
-def words(stepper):
-    return stepper.get_by_role("status").inner_text()
-
-
-def says(stepper, text):
-    """Wait until the words begin with `text`."""
-    stepper.page.wait_for_function(
-        "text => document.querySelector('.widget-vbox [role=status]').innerText.startsWith(text)", arg=text
-    )
-
-
-def place_in(stepper, picture):
-    """The picture's box from the widget's upper left corner: a click may scroll the page."""
-    corner, box = stepper.bounding_box(), picture.bounding_box()
-    return {**box, "x": box["x"] - corner["x"], "y": box["y"] - corner["y"]}
+    with widget_of(browser, lab, "03_ring_cost.ipynb", "03-ring-stepper") as shown:
+        yield shown
 
 
 def test_step_and_back_move_the_picture_and_it_does_not_jump(stepper):
     assert words(stepper).startswith("Before the first of 6 steps")
-    picture = stepper.locator("img")
-    stepper.page.wait_for_function(f"document.querySelector('.widget-vbox img').naturalWidth === {WIDTH}")
+    picture = shows_whole(stepper, WIDTH, HEIGHT)
     place = place_in(stepper, picture)
-    assert (place["width"], place["height"]) == (WIDTH, HEIGHT)
     stepper.get_by_role("button", name="step ▶").click()
     says(stepper, "Step 1 of 6: reduce-scatter")
     stepper.get_by_role("button", name="step ▶").press("Enter")
