@@ -77,9 +77,10 @@ EXERCISES = (
         hints=(
             "After reduce-scatter a rank needs its slice of a bucket's gradients and nothing else of it. When is a "
             "bucket's last gradient ready, and who is told?",
-            "Keep one gradient slice for each bucket, zeros at first. Register a hook on every parameter; when every "
-            "parameter of its bucket has a gradient, reduce-scatter the bucket and *add* the result to the slice: with "
-            "several micro-batches it is called several times before a step.",
+            "Keep one gradient slice for each bucket, zeros at first. Register a hook on every parameter, as in lab 02 "
+            "(`register_post_accumulate_grad_hook`); when every parameter of its bucket has a gradient, reduce-scatter "
+            "the bucket and *add* the result to the slice: with several micro-batches it is called several times "
+            "before a step.",
             "A bucket is full when no `.grad` of it is None: look at `all(…)` of them in the hook. `take_gradients` "
             "sets them to None, so that they are freed and the bucket can fill again. `step` first reduces what never "
             "became full, then does what ZeRO-1's does with the slices, and sets these to zero.",
@@ -109,7 +110,7 @@ EXERCISES = (
         "04.clip_gradients",
         "clip by the norm over all slices",
         difficulty=2,
-        minutes=5,
+        minutes=10,
         parameters=("optimizer", "max_norm"),
         hints=(
             "The global norm is the root of the sum of the squares of *all* numbers. Each rank knows the squares of "
@@ -145,7 +146,7 @@ EXERCISES = (
         "04.load",
         "go on with another number of ranks",
         difficulty=2,
-        minutes=5,
+        minutes=10,
         parameters=("checkpoint", "buckets", "optimizer"),
         hints=(
             "Now N is another one, and the optimizer is fresh: its slices have this N's length, its state is empty. "
