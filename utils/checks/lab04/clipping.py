@@ -16,7 +16,9 @@ from utils.checks.verdict import Mistake
 
 MAX_NORM = 2.0
 LENGTHS = (3, 400, 1)  # of the slices, on every rank
-SIZES = (1.0, 0.01, 3.0)  # of the gradients, by step: the norm is above, below, and above MAX_NORM
+# Of the gradients, by step: the norm is above MAX_NORM, below, above, and above though that of rank 0 alone is below.
+SIZES = (1.0, 0.01, 3.0, 0.06)
+WEIGHT = 0.5  # every number of the slices before a step
 OTHER = 10 * MAX_NORM  # the gradient of an optimizer that nobody asked to clip
 TOLERANCE = 1e-4
 SMALL = 64  # bytes that finding a norm may take, for each slice
@@ -57,24 +59,24 @@ def verify(answer: Any) -> str:
 
 
 def observe(answer: Any, mark: Mark) -> Clipped:
-    """In a rank: the call, then three steps."""
+    """In a rank: the call, then the steps."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
-    slices = [torch.zeros(length) for length in LENGTHS]
+    slices = [torch.full((length,), WEIGHT) for length in LENGTHS]
     optimizer = torch.optim.SGD(slices, lr=1.0)
     for each, gradient in zip(slices, gradients(rank, world_size, 0), strict=True):
         each.grad = gradient
     mark("call")
     answer(optimizer, MAX_NORM)
-    early = any(bool(each.any()) for each in slices)
+    early = any(bool((each != WEIGHT).any()) for each in slices)
     moved = []
     for step in range(len(SIZES)):
         with torch.no_grad():
             for each, gradient in zip(slices, gradients(rank, world_size, step), strict=True):
-                each.zero_()
+                each.fill_(WEIGHT)
                 each.grad = gradient
         mark(f"{STEP}{step}")
         optimizer.step()
-        moved.append(tuple(-each.detach().clone() for each in slices))
+        moved.append(tuple(WEIGHT - each.detach() for each in slices))
     mark("end")
     return Clipped(tuple(moved), early, _other())
 
@@ -133,6 +135,11 @@ def _judge_rank(
             "then they stay as they are."
         )
     place = f"in step {step} on rank {rank} of {n}, where the norm over all ranks is {norm:.3f}"
+    if norms[rank] <= MAX_NORM < norm and _by(1, given, moved):
+        raise Mistake(
+            f"{place}, the gradients are not clipped, and this rank's own norm is {norms[rank]:.3f}: what is compared "
+            f"with max_norm {MAX_NORM:g} is the norm over all ranks too, or some clip and others do not."
+        )
     if norm > MAX_NORM and _by(1, given, moved):
         raise Mistake(
             f"{place}, the step is taken with gradients that are not clipped to {MAX_NORM:g}: nothing clips, or only "
@@ -150,7 +157,10 @@ def _judge_rank(
         )
     if max(factors) > (1 + 10 * TOLERANCE) * min(factors):
         raise Mistake(f"{place}, the slices are scaled by different factors: each is clipped by its own norm.")
-    raise Mistake(f"{place}, the gradients are scaled by {factors[0]:.3f}, not by {min(1, MAX_NORM / norm):.3f}.")
+    earlier = " Is something of the step before still in the sum of squares?" if step else ""
+    raise Mistake(
+        f"{place}, the gradients are scaled by {factors[0]:.3f}, not by {min(1, MAX_NORM / norm):.3f}.{earlier}"
+    )
 
 
 def _factor(given: torch.Tensor, moved: torch.Tensor) -> float | None:
@@ -179,6 +189,9 @@ _KNOWN: dict[Callable[[Sequence[float], int], float], str] = {
         "the squares are averaged over the ranks: slices do not overlap, so that they add up."
     ),
     lambda norms, rank: max(norms): "the largest of the ranks' norms is taken: sum their squares.",
+    lambda norms, rank: WEIGHT * math.sqrt(sum(LENGTHS) * len(norms)): (
+        "the norm is that of the slices themselves: clip by that of their `.grad`s."
+    ),
     lambda norms, rank: (
         sum(norms) / len(norms)
     ): "the ranks' norms are averaged: sum their squares, then take the root.",

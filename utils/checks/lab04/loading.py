@@ -33,6 +33,7 @@ class Loaded:
 
     trouble   what the steps after it raised, if they did
     in_place  whether each parameter still lies where it lay
+    own       whether the optimizer's slices are the tensors that it had
     kept      whether the checkpoint was left alone, by `load` and by two steps after it
     """
 
@@ -42,6 +43,7 @@ class Loaded:
     later: tuple[torch.Tensor, ...]
     trouble: str
     in_place: bool
+    own: bool
     kept: bool
 
 
@@ -81,6 +83,7 @@ def observe(training: Training, answer: Any, mark: Mark) -> Loaded:
     moments = [copy.deepcopy(dict(optimizer.state[each])) for each in optimizer.param_groups[0]["params"]]
     weights = [torch.cat([p.detach().flatten() for p in bucket]) for bucket in buckets]
     in_place = places == [p.data_ptr() for bucket in buckets for p in bucket]
+    own = all(a is b for a, b in zip(slices, optimizer.param_groups[0]["params"], strict=False))
     trouble = ""
     for step in (STEPS, STEPS + 1):
         try:  # the state is judged first, so that its mistake is named
@@ -90,7 +93,7 @@ def observe(training: Training, answer: Any, mark: Mark) -> Loaded:
             break
     later = [each.detach().clone() for each in optimizer.param_groups[0]["params"]]
     kept = _equal(before, checkpoint)
-    return Loaded(tuple(masters), tuple(moments), tuple(weights), tuple(later), trouble, in_place, kept)
+    return Loaded(tuple(masters), tuple(moments), tuple(weights), tuple(later), trouble, in_place, own, kept)
 
 
 def _parts(flat: torch.Tensor, bucket: Sequence[nn.Parameter]) -> list[torch.Tensor]:
@@ -116,9 +119,15 @@ def judge(training: Training, seen: Sequence[Seen]) -> None:
         for number, whole in enumerate(checkpoint["masters"]):
             what = f"rank {rank}'s masters of bucket {number}"
             _judge_slice(what, loaded.masters[number], whole, fresh[number].float(), rank, n)
-            for name, value in checkpoint["moments"][number].items():
-                _judge_moment(f"`{name}` of bucket {number}", name, loaded.moments[number], value, rank, n)
+            moments = checkpoint["moments"][number]
+            for name in moments:
+                _judge_moment(f"`{name}` of bucket {number}", name, loaded.moments[number], moments, rank, n)
             _judge_weights(number, loaded.weights[number], whole.to(training.dtype), fresh[number], rank, n)
+        if not loaded.own:
+            raise Mistake(
+                f"on rank {rank} the optimizer has got other tensors for its slices: `zero1` and `zero2` still have "
+                "those that it had, and hand their gradients to them. Write in place: `slice.copy_(…)`."
+            )
         if not loaded.in_place:
             raise Mistake(
                 f"on rank {rank} a parameter has become another tensor: it was a view of a flat buffer, and what is "
@@ -164,7 +173,10 @@ def _other_slice(what: str, got: torch.Tensor, whole: torch.Tensor, rank: int, n
             raise Mistake(f"{what} begin where a slice of {of} ranks begins; here there are {n}.")
 
 
-def _judge_moment(what: str, name: str, state: dict[str, Any], value: torch.Tensor, rank: int, n: int) -> None:
+def _judge_moment(
+    what: str, name: str, state: dict[str, Any], moments: dict[str, torch.Tensor], rank: int, n: int
+) -> None:
+    value = moments[name]
     if name not in state:
         raise Mistake(
             f"{what} is not loaded on rank {rank}: the optimizer begins anew, and its next steps are others."
@@ -185,6 +197,11 @@ def _judge_moment(what: str, name: str, state: dict[str, Any], value: torch.Tens
     if got.shape != wanted.shape:
         raise Mistake(f"{what} has {got.numel()} numbers on rank {rank}, its slice has {wanted.numel()}.")
     if not _close(got, wanted):
+        for other, numbers in moments.items():
+            if other != name and numbers.dim() and _close(got, slice_of(numbers, rank, n)):
+                raise Mistake(
+                    f"{what} on rank {rank} is its slice of `{other}`: each moment is loaded by its own name."
+                )
         _other_slice(f"rank {rank}'s numbers of {what}", got, value, rank, n)
         raise Mistake(f"{what} on rank {rank} is not its slice of the checkpoint's.")
 

@@ -56,6 +56,11 @@ def judge(case: Case, trained: Sequence[Trained]) -> None:
             f"the optimizer steps {sum(trained[0].optimized)} numbers, and the model has {whole}: a tied weight is "
             "counted twice. `model.parameters()` gives it once."
         )
+    if trained[0].optimized and sum(trained[0].optimized) < whole:
+        raise Mistake(
+            f"the optimizer steps {sum(trained[0].optimized)} numbers, and {whole} of the model are trainable: every "
+            "parameter has a master, biases too."
+        )
     names = {name for name, p in model.named_parameters() if p.requires_grad}
     for name, before in trained[0].weights[0].items():
         frozen = name in dict(model.named_parameters()) and name not in names

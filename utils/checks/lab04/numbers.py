@@ -118,10 +118,14 @@ def judge_weights(case: Case, trained: Sequence[Trained], groups: Groups) -> Non
             if off <= (FAR_BF16 if low else FAR_FP32) * gone:
                 continue
             _far_off(case, each, len(trained), names)
+            if len(trained) == 1:
+                place, right, each_one = f"after step {step}", "those that fp32 masters give", "weight"
+            else:
+                place, right, each_one = f"of rank {rank} after step {step}", "a single process's", "slice"
             raise Mistake(
-                f"with {case.optimizer.removeprefix('small ')} the weights of rank {rank} after step {step} are not a "
-                f"single process's: off by {off / gone:.1g} of the way that these have gone. Does each slice keep its "
-                "own master and moments from step to step?"
+                f"with {case.optimizer.removeprefix('small ')} the weights {place} are not {right}: off by "
+                f"{off / gone:.1g} of the way that these have gone. Does each {each_one} keep its own master and "
+                "moments from step to step?"
             )
 
 

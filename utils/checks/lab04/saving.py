@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from utils.checks.lab01.cases import on_case
-from utils.checks.lab04.checkpoints import OPTIMIZERS, TRAININGS, Training, in_rows, slice_of, take_step
+from utils.checks.lab04.checkpoints import OPTIMIZERS, TRAININGS, Checkpoint, Training, in_rows, slice_of, take_step
 from utils.checks.ranks import Mark, Seen, run_cases
 from utils.checks.verdict import Mistake, with_article
 
@@ -67,6 +67,9 @@ def judge(training: Training, seen: Sequence[Seen]) -> None:
     n, saved = len(seen), seen[0].value
     wanted = training.checkpoint(STEPS)
     _judge_form(saved.checkpoint, len(wanted["masters"]))
+    lengths, right = ([each.numel() for each in entries["masters"]] for entries in (saved.checkpoint, wanted))
+    if lengths != right and sorted(lengths) == sorted(right):
+        raise Mistake(f"`masters` have {lengths} numbers, the buckets {right}: entry i is to be bucket i's.")
     for number, whole in enumerate(wanted["masters"]):
         _judge_tensor(f"the masters of bucket {number}", saved.checkpoint["masters"][number], whole, n)
         moments = saved.checkpoint["moments"][number]
@@ -77,6 +80,7 @@ def judge(training: Training, seen: Sequence[Seen]) -> None:
                 )
             what = f"`{name}` of bucket {number}"
             if value.dim():
+                _judge_which(what, moments[name], wanted, number, name)
                 _judge_tensor(what, moments[name], value, n)
             elif not isinstance(moments[name], torch.Tensor):
                 raise Mistake(f"{what} is {_kind(moments[name])}, not a tensor: copy it as it is.")
@@ -99,7 +103,19 @@ def _judge_form(checkpoint: Any, buckets: int) -> None:
         if not isinstance(entries, list | tuple) or len(entries) != buckets:
             raise Mistake(f"`{name}` of the checkpoint is to be a list with one entry for each of {buckets} buckets.")
         if not all(isinstance(each, holds) for each in entries):
-            raise Mistake(f"an entry of `{name}` is no {holds.__name__}.")
+            wrong = next(_kind(each) for each in entries if not isinstance(each, holds))
+            right = "one flat tensor of all its numbers" if name == "masters" else "a dict of its moments by name"
+            raise Mistake(f"an entry of `{name}` is {wrong}: for each bucket give {right}.")
+
+
+def _judge_which(what: str, got: Any, wanted: Checkpoint, number: int, name: str) -> None:
+    """Raise Mistake if it is another of the tensors that a bucket has."""
+    others = {
+        f"`{other}`": value for other, value in wanted["moments"][number].items() if value.dim() and other != name
+    }
+    for other, value in {"the masters": wanted["masters"][number], **others}.items():
+        if isinstance(got, torch.Tensor) and got.numel() == value.numel() and _close(got, value):
+            raise Mistake(f"{what} holds the numbers of {other}: save each tensor of the state under its own name.")
 
 
 def _judge_tensor(what: str, got: Any, wanted: torch.Tensor, n: int) -> None:

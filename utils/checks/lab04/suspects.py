@@ -70,13 +70,19 @@ def suspects(case: Case, steps: Steps, step: int, groups: Groups, names: Sequenc
             added(slices.alone(mine, rank) for rank, mine in enumerate(local)),
             "nothing is reduced: each slice is stepped with its own rank's gradients alone.",
         ),
+        *_of_buckets(whole, groups),
         *_of_time(case, steps, step, groups),
     ]
+    partly = "of some buckets every rank has the new weights of its own slice alone: all-gather each bucket."
     return [
         *(Suspect([named(gradients, names)] * ranks, diagnosis) for gradients, diagnosis in for_all),
         Suspect(
             [named(slices.alone(whole, rank), names) for rank in range(ranks)],
             "every rank has the new weights of its own slice alone: all-gather them after the optimizer's step.",
+        ),
+        *(
+            Suspect([named({**slices.alone(whole, rank), **gathered}, names) for rank in range(ranks)], partly)
+            for gathered in ({name: whole[name] for name in group} for group in (groups[0], groups[-1]))
         ),
         Suspect(
             [named(slices.alone(mine, rank), names) for rank, mine in enumerate(local)],
@@ -134,6 +140,19 @@ def _of_slices(
     return found
 
 
+def _of_buckets(whole: Gradients, groups: Groups) -> list[tuple[Gradients, str]]:
+    """A step for each bucket, in which earlier ones are stepped again."""
+    times = {name: len(groups) - number for number, group in enumerate(groups) for name in group}
+    again = {name: None if whole[name] is None else times[name] * whole[name] for name in times}
+    return [
+        (
+            {**whole, **again},
+            "the optimizer steps once for each bucket, the first bucket's slice again each time: step once, when every "
+            "master has its gradient.",
+        )
+    ]
+
+
 def _of_time(case: Case, steps: Steps, step: int, groups: Groups) -> list[tuple[Gradients, str]]:
     """Gradients of another moment, or that come too late."""
     whole, found = steps.whole[step], []
@@ -143,7 +162,7 @@ def _of_time(case: Case, steps: Steps, step: int, groups: Groups) -> list[tuple[
             (
                 {name: gradient if name in full else None for name, gradient in whole.items()},
                 "a bucket in which a parameter is not used never becomes full, and is never reduced: `step()` is to "
-                "take care of what is left.",
+                "take care of what is left, and of weights that are still gathered.",
             )
         )
     if case.micro_batches[step] > 1:
