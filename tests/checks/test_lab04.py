@@ -94,6 +94,18 @@ def test_everything_that_exists_is_held_whatever_its_name():
         assert held.peak == 0
 
 
+@pytest.mark.parametrize("thing", [5, None, "model", torch.optim.SGD([torch.zeros(1)], lr=1.0)], ids=repr)
+def test_what_nothing_would_be_found_in_is_refused(thing):
+    with pytest.raises(TypeError, match=r"^Held is given .*: give those, such as `Held\(model, optimizer.state\)`\.$"):
+        Held(thing)
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), "x", None, True])
+def test_looking_for_no_time_is_refused(seconds):
+    with Held() as held, pytest.raises(ValueError, match=r"^seconds is .*: give a finite number of at least 0"):
+        held.at_rest(seconds)
+
+
 def test_traps_are_what_their_names_say():
     assert len(TRAPS) == 4 and "tied" in TRAPS[0].name
     assert sum(p.requires_grad for p in TRAPS[1].build().parameters()) < len(list(TRAPS[1].build().parameters()))

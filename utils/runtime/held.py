@@ -15,19 +15,32 @@ inside itself and gives back before it ends, and what the process group receives
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
+from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from utils.runtime.storages import Storages, storage_bytes, storages_of
+from utils.theory.arguments import check_amount
+from utils.theory.units import shown
 
 
 class Held(TorchDispatchMode):
-    """Watches one thread while it is entered. things: tensors, modules, lists of them that are there already."""
+    """Watches one thread while it is entered. things: tensors, modules, lists or dicts of them, there already.
+
+    Raises TypeError for another thing, in which nothing would be found: for an optimizer give `optimizer.state`.
+    """
 
     def __init__(self, *things: Any) -> None:
+        for thing in things:
+            if not isinstance(thing, torch.Tensor | nn.Module | Iterable) or isinstance(thing, str | bytes):
+                raise TypeError(
+                    f"Held is given {shown(thing)}; it counts what tensors, modules, and lists or dicts of these hold: "
+                    "give those, such as `Held(model, optimizer.state)`."
+                )
         super().__init__()
         self._storages = Storages()
         self._paused = False
@@ -42,7 +55,11 @@ class Held(TorchDispatchMode):
         return sum(storage_bytes(storage) for storage, _ in self._storages.alive())
 
     def at_rest(self, seconds: float = 0.1) -> int:
-        """The least that lives within so long: for a moment a process group may still hold what it has carried."""
+        """The least that lives within so long: for a moment a process group may still hold what it has carried.
+
+        Raises ValueError for what is no time.
+        """
+        check_amount("seconds", seconds, "how long to look", "such as 0.1", least=0)
         least, end = self.bytes, time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(0.005)

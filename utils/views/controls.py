@@ -16,6 +16,7 @@ MEMORIES: dict[str, int] = {
 }
 GPUS = tuple(2**power for power in range(11))  # 1 to 1024
 SEQUENCES = tuple(2**power for power in range(9, 18))  # 512 to 131,072
+MANY = 20  # more names than this are not all listed in an error
 MICRO_BATCHES = tuple(2**power for power in range(7))  # 1 to 64
 
 
@@ -67,7 +68,8 @@ def name_control(offered: Sequence[str], doc: str) -> Setting:
 
     def taken(name: str, value: Any) -> str:
         if value not in offered:
-            raise ValueError(unknown(name, value, offered))
+            few = f"choose one of {len(offered)} names, such as {', '.join(offered[:3])}"
+            raise ValueError(unknown(name, value, offered, few if len(offered) > MANY else ""))
         return value
 
     return Setting(doc, taken)
