@@ -22,6 +22,7 @@ SOURCES = {
     "02_buckets_and_overlap": ("clock", "ledger", "recorder"),
     "03_ring_cost": ("counter", "clock", "recorder"),
     "04_zero": ("counter", "ledger", "recorder"),
+    "05_fsdp": ("counter", "ledger", "recorder"),
     "calculators": (),  # predicts only
 }
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))

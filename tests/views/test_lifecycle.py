@@ -76,7 +76,7 @@ def curves(world_sizes=(2, 4), off=0.0):
 def test_curves_can_be_read_and_marks_lie_on_their_bars(readable):
     found = curves()
     scene = curve_scene(found, "Title")
-    readable(scene, WIDTH, curve_height(found))
+    readable(scene, WIDTH, curve_height(len(found)))
     marks = [line for line in scene.lines if line.colour == INK and line.width == 4 and line.y0 > 66]
     assert len(marks) == sum(len(curve.predicted.events) for curve in found)
     assert all(line.y0 == line.y1 for line in marks)
@@ -95,7 +95,7 @@ def test_words_count_what_is_not_as_predicted():
 def test_many_units_and_every_kind_can_be_read(readable):
     for options in ({"reshard": 2}, {"late_free": True}, {"reshard": False}, {"root": 500, "forward_prefetch": 3}):
         found = [Curve("80 units", lifecycle([100] * 80, 8, **options))]
-        readable(curve_scene(found, "Title"), WIDTH, curve_height(found))
+        readable(curve_scene(found, "Title"), WIDTH, curve_height(len(found)))
 
 
 def test_wrong_counts_are_refused():

@@ -63,14 +63,14 @@ class Curve:
 
 def curve_picture(curves: Sequence[Curve], title: str = "Parameters that a rank holds, event after event") -> Picture:
     """Panels below each other on one scale. Raises ValueError without any."""
-    board = Board(curve_height(curves), WIDTH)
+    board = Board(curve_height(len(curves)), WIDTH)
     board.show(curve_scene(curves, title))
     return Picture(board.figure, curve_words(curves, title))
 
 
-def curve_height(curves: Sequence[Curve]) -> int:
-    """Pixels."""
-    return _TOP + len(curves) * (_HEADING + _PANEL + _LABELS + _GAP)
+def curve_height(panels: int) -> int:
+    """Pixels of so many curves."""
+    return _TOP + panels * (_HEADING + _PANEL + _LABELS + _GAP)
 
 
 def curve_words(curves: Sequence[Curve], title: str) -> str:
@@ -129,6 +129,7 @@ def _draw_panel(scene: Scene, curve: Curve, top: float, scale: float, most: floa
     pitch = _SPAN / len(events)
     gap = 3.0 if pitch > _NARROW else 0.0
     skip = 1 if pitch > _NARROW else math.ceil(_APART / pitch)
+    labelled = -float(_APART)  # where the latest label stands
     for number, event in enumerate(events):
         x, y = _LEFT + number * pitch + gap / 2, floor
         for field, look, _ in KINDS:
@@ -139,9 +140,10 @@ def _draw_panel(scene: Scene, curve: Curve, top: float, scale: float, most: floa
             height = curve.measured[number] / curve.predicted.whole * scale
             inset = min(10.0, (pitch - gap) / 4)
             scene.line(x + inset, floor - height, x + pitch - gap - inset, floor - height, INK, _MARK)
-        name = short(event)
-        if name and (skip == 1 or (event.unit is not None and event.unit % skip == 0)):
-            scene.write(x + (pitch - gap) / 2, floor + 10, name, SMALL)
+        name, middle = short(event), x + (pitch - gap) / 2
+        if name and (skip == 1 or (event.unit is not None and event.unit % skip == 0 and middle - labelled >= _APART)):
+            scene.write(middle, floor + 10, name, SMALL)
+            labelled = middle
     scene.line(_LEFT, floor, _LEFT + _SPAN, floor, INK, 1.0)
 
 
