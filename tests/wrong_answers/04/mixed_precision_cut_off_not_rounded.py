@@ -1,0 +1,20 @@
+"""are not those that fp32 masters give"""
+
+import torch
+
+
+def mixed_precision(model, make_optimizer):
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    masters = [p.detach().float().clone() for p in parameters]
+    optimizer = make_optimizer(masters)
+
+    def step():
+        for p, master in zip(parameters, masters, strict=True):
+            master.grad = None if p.grad is None else p.grad.float()
+            p.grad = None
+        optimizer.step()
+        optimizer.zero_grad()
+        for p, master in zip(parameters, masters, strict=True):
+            p.data.copy_((master.view(torch.int32) & -65536).view(torch.float32))
+
+    return step
