@@ -16,9 +16,9 @@ from utils.views.palette import FAINT, PAPER, SMALL, TITLE, rank_colour
 
 RANKS = (2, 3, 4)
 UNITS = 4
-HEIGHT = 372
+HEIGHT = 382
 
-_LEFT, _TOP, _GAP, _PITCH = 84, 96, 10, 66
+_LEFT, _TOP, _GAP, _PITCH = 84, 106, 10, 66
 _SPAN = WIDTH - _LEFT - 24
 _SHARD, _WHOLE, _GRADIENT = (0, 13), (16, 22), (41, 9)  # pixels below a rank's top, and height
 _KEY = (

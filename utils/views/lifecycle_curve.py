@@ -156,5 +156,6 @@ def short(event: Held) -> str:
 
 def _steps(most: float) -> list[float]:
     """Round shares from 0 to `most`, about three of them."""
-    step = next(step for step in (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 1e9) if most / step < 5)
+    sizes = (digit * 10.0**power for power in range(-5, 5) for digit in (1, 2.5, 5))
+    step = next(step for step in sizes if most / step < 5)
     return [i * step for i in range(int(most / step + 1e-9) + 1)]
