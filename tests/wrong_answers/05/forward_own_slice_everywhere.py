@@ -1,0 +1,21 @@
+"""does not give what the whole model gives"""
+
+from functools import partial
+
+import torch.distributed as dist
+
+
+def forward(units):
+    parts = [shard(list(unit.parameters()), dist.get_rank(), dist.get_world_size()) for unit in units]
+
+    def gather(number, *_):
+        flat, mine = parts[number]
+        flat.untyped_storage().resize_(flat.nbytes)
+        flat.copy_(mine.repeat(dist.get_world_size()))
+
+    def free(number, *_):
+        parts[number][0].untyped_storage().resize_(0)
+
+    for number, unit in enumerate(units):
+        unit.register_forward_pre_hook(partial(gather, number))
+        unit.register_forward_hook(partial(free, number))

@@ -1,0 +1,5 @@
+"""your function returns nothing"""
+
+
+def prefetch(units, make_optimizer):
+    pass

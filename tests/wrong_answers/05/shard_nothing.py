@@ -1,0 +1,5 @@
+"""your function returns None"""
+
+
+def shard(parameters, rank, world_size):
+    return None
