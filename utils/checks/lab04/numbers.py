@@ -45,7 +45,7 @@ def judge_returned(trained: Sequence[Trained]) -> None:
                 "all-reduces. Nothing is sharded."
             )
         if each.past.startswith("FSDP"):
-            raise Mistake("torch's fully_shard does the work: build it from `partition` and hooks.")
+            raise Mistake("torch's fully_shard does the work: build it from flat slices and hooks.")
         if each.past:
             raise Mistake(
                 f"an optimizer ({each.past}) is made past `make_optimizer`: the caller chooses the optimizer. Call "
