@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from tests.checks.answers import answers_in
-from utils.checks import ranks
 from utils.checks.exercise import exercises_of, lab_names
 
 WRONG, RIGHT = answers_in("wrong_answers"), answers_in("right_answers")
@@ -20,11 +19,6 @@ def shared_out(answers, one_in):
         pytest.param(answer, marks=pytest.mark.answers if place % one_in else (), id=str(answer))
         for place, answer in enumerate(answers)
     ]
-
-
-@pytest.fixture(autouse=True)
-def short_deadline(monkeypatch):
-    monkeypatch.setattr(ranks, "DEADLINE", 10.0)
 
 
 @pytest.mark.parametrize("answer", shared_out(WRONG, ONE_IN["wrong"]))
