@@ -27,13 +27,13 @@ lab: $(STAMP)
 	$(BIN)/python -m jupyter lab --ServerApp.root_dir="$(CURDIR)" $(AS_ROOT) $(LAB_ARGS) notebooks/00_ranks_and_collectives.ipynb
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -m "not long and not answers"
+	$(BIN)/python -m pytest -m "not long and not answers and not browser"
 
 test-answers: $(STAMP)
 	$(BIN)/python -m pytest tests/checks/test_answers.py -m answers
 
 test-browser: $(STAMP)
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest -m "browser and not long"
 
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -m long
