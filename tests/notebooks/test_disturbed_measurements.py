@@ -26,8 +26,8 @@ SOURCES = {
     "calculators": (),  # predicts only
 }
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-# Each case runs a whole lesson. These run with every `make test`, the others with `make test-long`.
-EVERY_TIME = {("00_ranks_and_collectives", "counter"), ("01_plain_data_parallel", "ledger")}
+# Each case runs a whole lesson: one in every `make test`, one more in CI, the others in `make test-long`.
+RUNS = {("00_ranks_and_collectives", "counter"): (), ("01_plain_data_parallel", "ledger"): pytest.mark.rest}
 
 
 class Comparison:
@@ -84,7 +84,7 @@ def test_lesson_says_what_it_measures(path):
         pytest.param(
             path,
             source,
-            marks=() if (path.stem, source) in EVERY_TIME else pytest.mark.long,
+            marks=RUNS.get((path.stem, source), pytest.mark.long),
             id=f"{path.stem}-{source}",
         )
         for path in LESSONS

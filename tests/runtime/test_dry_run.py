@@ -23,6 +23,8 @@ from utils.theory.memory import model_states
 from utils.theory.models import PRESETS
 from utils.theory.units import GB
 
+pytestmark = pytest.mark.rest  # each trace is a process of its own that builds a model
+
 DATA = Path(__file__).parents[1] / "data"
 SIZES = ("hidden", "layers", "heads", "kv_heads", "head_dim", "ffn", "vocabulary")
 TINY = Architecture(128, 3, 4, vocabulary=300, ffn=512)

@@ -58,7 +58,7 @@ def bytes_sent(function, cluster, *arguments, **options):
 WAYS = ("ddp", "fsdp by gloo's rule", "fsdp by the ring's rule", "the learner's ring")
 PLACES = [
     pytest.param(2, 2),
-    pytest.param(4, 1),
+    pytest.param(4, 1, marks=pytest.mark.rest),
     pytest.param(2, 1, marks=pytest.mark.long),
 ]
 
