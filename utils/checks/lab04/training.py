@@ -206,8 +206,9 @@ def _sample(held: Held | None, model: nn.Module, made: Made, enough: float, gath
     """What exists now, and the most since the sample before."""
     if held is None:
         return None
-    deadline = time.monotonic() + SETTLE
-    while held.bytes > enough and not WORKS.in_use and time.monotonic() < deadline:
+    # While a collective is on its way more may exist; but then, too, the one before it may still be held for a moment.
+    deadline = time.monotonic() + (SETTLE / 3 if WORKS.in_use else SETTLE)
+    while held.bytes > enough and time.monotonic() < deadline:
         time.sleep(0.002)
     parameters = list(model.parameters())
     state = [[o.param_groups, dict(o.state)] for o in made.optimizers]
