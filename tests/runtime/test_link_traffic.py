@@ -74,12 +74,10 @@ def test_the_counters_agree_with_the_law(way, nodes, ranks_per_node):
         "ddp": (ddp_steps,),
         "the learner's ring": (ring_steps, load_answers("03", "solutions").all_reduce_ring),
     }.get(way, (fsdp_steps,))
-    # The all-to-all of a true reduce-scatter sends straight to every rank, not around a ring: where a node holds
-    # several ranks, more of it leaves the node than the ring's rule says.
-    across = None if ranks_per_node > 1 and "ring's rule" in way else [node.across for node in law.by_node]
+    across = [node.across for node in law.by_node]
     for _ in range(3):
         links, wires = bytes_sent(function, cluster, *arguments, true_reduce_scatter="ring's rule" in way)
         assert sum(wires) / ranks == pytest.approx(law.per_rank, rel=0.01)  # the sockets do not count what is resent
-        if across is None or links == pytest.approx(across, rel=0.01):
+        if links == pytest.approx(across, rel=0.01):
             break
-    assert across is None or links == pytest.approx(across, rel=0.01)
+    assert links == pytest.approx(across, rel=0.01)

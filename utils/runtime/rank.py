@@ -88,7 +88,7 @@ class _Rank:
             setup(job.rank)
         links = job.links
         pacer = Pacer(links, job.folder, tap.THREADS) if links and links.emulated else None
-        tap.Tap(self._recorder, pacer, job.true_reduce_scatter)
+        tap.Tap(self._recorder, pacer, job.true_reduce_scatter, links)
         join_group(job)
         # Imports of the learner's modules come last: they may use the group's rank.
         return ship.unpack(job.call)

@@ -19,6 +19,7 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import ProcessGroup, Work
 
+from utils.runtime.cluster import Links
 from utils.runtime.pacer import Pacer
 from utils.runtime.pacer_booking import Part
 from utils.runtime.places import learner_frame
@@ -69,11 +70,18 @@ class Tap:
     """Installs the kernels for one rank and tells its recorder.
 
     pacer: holds completions back, where there is one. true_reduce_scatter: gloo's is done another way, as
-    `utils.runtime.true_reduce_scatter` tells.
+    `utils.runtime.true_reduce_scatter` tells. links: on which node each rank is.
     """
 
-    def __init__(self, recorder: Recorder, pacer: Pacer | None = None, true_reduce_scatter: bool = False) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        pacer: Pacer | None = None,
+        true_reduce_scatter: bool = False,
+        links: Links | None = None,
+    ) -> None:
         self._recorder, self._pacer, self._true_reduce_scatter = recorder, pacer, true_reduce_scatter
+        self._links = links
         # Groups stay alive to the end of the rank: their sockets' counters with them, and a group that dies while a
         # DDP module is freed can hang the rank.
         self._groups: list[tuple[ProcessGroup, Group, bool]] = []
@@ -113,7 +121,8 @@ class Tap:
             exchange = out = None
             try:
                 if kind == "reduce_scatter" and self._true_reduce_scatter:
-                    exchange = begin_exchange(keys & _AFTER, args, len(group.ranks))
+                    place = group.me if self._shares_nodes(group) else None
+                    exchange = begin_exchange(keys & _AFTER, args, len(group.ranks), place)
                 if exchange is None:
                     out = op.redispatch(keys & _AFTER, *args)
             except BaseException as error:
@@ -131,6 +140,11 @@ class Tap:
             return (args[0], stand_in.boxed()) if returns_tensors else stand_in.boxed()
 
         self._library.impl(name, kernel, "BackendSelect", with_keyset=True)
+
+    def _shares_nodes(self, group: Group) -> bool:
+        """Whether the group spans nodes, and has several ranks on one of them."""
+        nodes = {self._links.node_of(rank) for rank in group.ranks} if self._links else ()
+        return 1 < len(nodes) < len(group.ranks)
 
     def _note_any_source(self) -> None:
         """A receive from anybody matches some send, nobody knows which: from then on nothing is certain."""

@@ -1,10 +1,14 @@
-"""gloo's reduce-scatter as the ring's rule has it: an all-to-all, and a sum on each rank.
+"""gloo's reduce-scatter as the ring's rule has it: an all-to-all and a sum on each rank, or a ring.
 
 gloo's own is an all-reduce of which each rank keeps a part, and so sends 2(N - 1)/N · S where (N - 1)/N · S is enough.
 Here each rank sends to every other rank that one's part, S/N bytes, and adds up what arrives: the same bytes as in a
 ring, in messages of the same size, and the same sums but for rounding. In 16 bit the sum is made in 32 bit and rounded
 once. Room for what arrives, S bytes, is held from the issue to the end; a ledger does not see it, nor does it see the
 room that gloo takes.
+
+Between nodes that hold several ranks of a group the two differ: in a ring one rank of a node sends across its border,
+in an all-to-all each does. Of 2 nodes of 2 ranks the ring sends 0.75 S across, an all-to-all S. There it is a ring
+(`utils.runtime.ring_reduce_scatter`).
 
 `utils.runtime.tap` calls this in place of gloo's reduce-scatter in runs that asked for it.
 """
@@ -18,6 +22,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import Work
+
+from utils.runtime.ring_reduce_scatter import Ring, flat_pieces
 
 _ADDABLE = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32)
 
@@ -42,12 +48,15 @@ class Exchange:
         return list(self.outputs)
 
 
-def begin_exchange(keys: Any, arguments: tuple[Any, ...], world_size: int) -> Exchange | None:
+def begin_exchange(
+    keys: Any, arguments: tuple[Any, ...], world_size: int, ring_place: int | None = None
+) -> Exchange | Ring | None:
     """Issue the all-to-alls in place of one of torch's three reduce-scatter ops; None: leave it to the backend.
 
-    keys: the dispatch keys after the tap's. arguments: the op's: outputs, inputs, group, kind of sum, ... Left to the
-    backend is what is no sum or mean, what gloo would not compute (its error is the better one), what lies on a GPU
-    (NCCL's own is true already), and a group of one rank, which sends nothing.
+    keys: the dispatch keys after the tap's. arguments: the op's: outputs, inputs, group, kind of sum, ...
+    ring_place: this rank's place in the group where it is to be a ring, which begins in `finish`. Left to the backend
+    is what is no sum or mean, what gloo would not compute (its error is the better one), what lies on a GPU (NCCL's
+    own is true already), and a group of one rank, which sends nothing.
     """
     outputs, inputs, group, reduce_op, *rest = arguments
     kind = reduce_op.op()
@@ -57,6 +66,9 @@ def begin_exchange(keys: Any, arguments: tuple[Any, ...], world_size: int) -> Ex
     parts = _parts(outputs, inputs)
     if not parts or not all(_can_add(output, given, world_size, mean) for output, given in parts):
         return None
+    if ring_place is not None:
+        pieces = [flat_pieces(given, world_size) for _, given in parts]
+        return Ring(keys, group, ring_place, tuple(output for output, _ in parts), tuple(pieces), mean)
     works, arrived = [], []
     for output, given in parts:
         rows = output.new_empty(world_size, output.numel(), requires_grad=False)
