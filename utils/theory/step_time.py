@@ -12,14 +12,15 @@ arXiv:2304.11277, sections 3 and 4.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from utils.theory.arguments import check_all, check_amount, check_whole
+from utils.theory.arguments import check_all, check_amount, check_divisor, check_whole
 from utils.theory.buckets import ddp_buckets
 from utils.theory.events import Timeline, Transfer, simulate
 from utils.theory.memory import sharing_ranks
+from utils.theory.node_tasks import ACROSS, INSIDE, on_nodes
 from utils.theory.sharing import Link
 from utils.theory.step_options import check_options
 from utils.theory.step_tasks import Job, tasks_of
@@ -62,13 +63,18 @@ class Step:
     """A simulated step on one rank. Draws itself in a notebook.
 
     seconds: from its begin to its end. compute: seconds of compute in it. communication: seconds that its collectives
-    take one by one, each alone. exposed: seconds in which the rank only waited for communication.
+    take one by one, each alone; by_link: the same, link by link. exposed: seconds in which the rank only waited for
+    communication.
     """
 
     strategy: str
     compute: float
-    communication: float
+    by_link: Mapping[str, float]
     timeline: Timeline
+
+    @property
+    def communication(self) -> float:
+        return math.fsum(self.by_link.values())
 
     @property
     def seconds(self) -> float:
@@ -105,11 +111,13 @@ def simulate_step(
     across: Link | None = None,
     micro_batches: int = 1,
     optimizer_seconds: float = 0.0,
+    nodes: int = 1,
 ) -> Step:
     """One training step of `layers` (in forward order) on `world_size` ranks joined by `link`, by the ring's rules.
 
     Args:
-        link: the link that the collectives go through; for hsdp the one inside a shard group.
+        link: the link that the collectives go through; for hsdp the one inside a shard group. With `nodes` the one
+            that a rank has to the others on its node.
         strategy: "ddp", "zero1", "zero2", "zero3", "fsdp" or "hsdp"; zero3 is fsdp without other names.
         bucket_bytes: ddp, zero1, zero2: a bucket closes when it reaches so much; see `layer_buckets`.
         buckets: instead of that, the layers' numbers of each bucket, in the order in which the buckets are sent.
@@ -119,15 +127,18 @@ def simulate_step(
             when the unit's turn has come. NCCL under FSDP behaves as with 1, which is taken if it is left out.
         reshard: zero3, fsdp, hsdp: whether parameters are freed after forward, and gathered again for backward.
         shard_size: hsdp: ranks of a shard group, a divisor of `world_size`. across: hsdp: the link between replicas.
+            With `nodes`, of every strategy: the one that all ranks of a node share to the other nodes.
         micro_batches: forward and backward so many times a step. ddp and zero1 communicate in the last one only, the
             others in each.
         optimizer_seconds: compute at the end, when all gradients are there.
+        nodes: over how many the ranks are spread, a divisor of `world_size`, neighbours together; 1: all links alike.
+            With more, a ring lasts as long as its slowest edge: see `node_tasks`.
 
     zero1 and zero2 gather the new parameters after the optimizer.
     Raises ValueError, in one sentence, for a value out of range or one that the strategy does not have.
     """
     layers = _checked_layers(layers)
-    _check_group(world_size, strategy, shard_size, link, across)
+    _check_group(world_size, strategy, shard_size, link, across, nodes)
     check_options(strategy, bucket_bytes, buckets, overlap, prefetch, reshard)
     prefetch = 1 if prefetch is None else prefetch
     check_whole("micro_batches", micro_batches, "how many micro-batches a step has", most=_MOST_PASSES // len(layers))
@@ -144,12 +155,16 @@ def simulate_step(
         optimizer_seconds=float(optimizer_seconds),
     )
     tasks = tasks_of(strategy, job)
-    links = {"link": link} if across is None else {"link": link, "across": across}
+    links = {INSIDE: link} if across is None else {INSIDE: link, ACROSS: across}
+    if nodes > 1:
+        tasks = on_nodes(tasks, links, int(world_size), job.shard_size, int(nodes))
     timeline = simulate(tasks, links)
-    transfers = [task for task in tasks if isinstance(task, Transfer)]
     compute = math.fsum(task.seconds for task in tasks if not isinstance(task, Transfer))
-    communication = math.fsum(links[task.link].alone(task.bytes, task.steps) for task in transfers)
-    return Step(strategy, compute, communication, timeline)
+    alone = [
+        (task.link, links[task.link].alone(task.bytes, task.steps)) for task in tasks if isinstance(task, Transfer)
+    ]
+    by_link = {name: math.fsum(seconds for link, seconds in alone if link == name) for name in links}
+    return Step(strategy, compute, by_link, timeline)
 
 
 def layer_buckets(layers: Sequence[Layer], bucket_bytes: float | None = None) -> tuple[tuple[int, ...], ...]:
@@ -247,11 +262,16 @@ def _checked_layers(layers: Sequence[Layer]) -> tuple[Layer, ...]:
     return layers
 
 
-def _check_group(world_size: int, strategy: str, shard_size: int | None, link: Link, across: Link | None) -> None:
+def _check_group(
+    world_size: int, strategy: str, shard_size: int | None, link: Link, across: Link | None, nodes: int = 1
+) -> None:
     sharing_ranks(world_size, strategy, shard_size)
+    check_divisor("nodes", nodes, world_size, "world_size", "nodes hold equally many ranks")
     if not isinstance(link, Link):
         raise ValueError(f"link is {shown(link)}; give a Link, such as Link(125 * MB) for 1 Gbit/s")
-    if strategy != "hsdp":
+    if nodes > 1 and not isinstance(across, Link):
+        raise ValueError(f"across is {shown(across)}; {nodes} nodes need a link between them: give a Link")
+    if strategy != "hsdp" and nodes == 1:
         if across is not None:
             raise ValueError(
                 f"across is {shown(across)}, but {strategy} has no shard groups: leave it out, or choose 'hsdp'"

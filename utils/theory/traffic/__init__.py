@@ -13,7 +13,7 @@ from utils.theory.traffic.collective import (
     received_bytes,
     traffic_by_rank,
 )
-from utils.theory.traffic.step import step_bytes
+from utils.theory.traffic.step import forward_bytes, step_bytes
 from utils.theory.traffic.step_traffic import Collective, NodeTraffic, StepTraffic
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "bus_bandwidth",
     "check_group",
     "collective_bytes",
+    "forward_bytes",
     "gloo_bytes",
     "gloo_received_bytes",
     "received_bytes",

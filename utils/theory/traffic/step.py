@@ -125,6 +125,24 @@ def step_bytes(
     return _sent(strategy, parameters, n, group, nodes, rules, plan)
 
 
+def forward_bytes(
+    parameters: float,
+    strategy: str,
+    world_size: int,
+    shard_size: int | None = None,
+    nodes: int = 1,
+    bytes_per_element: float = 2,
+) -> StepTraffic:
+    """Bytes that a forward pass without gradients moves, as in an evaluation: the gathers of forward, or nothing.
+
+    fsdp gathers among all ranks, so across nodes; hsdp among those of a shard group alone, so within a node that holds
+    whole groups. Arguments and errors as for `step_bytes`.
+    """
+    whole = step_bytes(parameters, strategy, world_size, shard_size, nodes, bytes_per_element)
+    plan = whole.plan[:1] if strategy in GATHERING else ()
+    return _sent(strategy, whole.parameters, whole.world_size, whole.shard_size, whole.nodes, "ring", plan)
+
+
 def _sent(
     strategy: str, parameters: float, n: int, group: int, nodes: int, rules: str, plan: tuple[Entry, ...]
 ) -> StepTraffic:
@@ -138,15 +156,15 @@ def _sent(
             in_shards += RING_PASSES[moved_as(kind, rules)] * times * size
     shard_sent = (group - 1) * in_shards / group
     replica_sent = (n // group - 1) * in_replicas / (n // group)
-    leaving_shards = _busiest(on_node, group, nodes)
+    leaving_shards = leaving_most(on_node, group, nodes)
     leaving_replicas = leaving_replica_rings(on_node, group, nodes)
     inside = (on_node - leaving_shards) * shard_sent + (on_node - leaving_replicas) * replica_sent
     across = leaving_shards * shard_sent + leaving_replicas * replica_sent
     return StepTraffic(strategy, parameters, n, group, nodes, rules, shard_sent + replica_sent, inside, across, plan)
 
 
-def _busiest(on_node: int, group: int, nodes: int) -> int:
-    """Sends of shard rings that leave the node where most do."""
+def leaving_most(on_node: int, group: int, nodes: int) -> int:
+    """Sends of shard rings that leave the node where most do; arguments as for `leaving_shard_rings`."""
     if nodes == 1 or on_node % group == 0:
         return 0
     if group % on_node == 0:

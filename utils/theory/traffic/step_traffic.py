@@ -97,7 +97,7 @@ class StepTraffic:
     def __str__(self) -> str:
         heads, rows, total = self._table()
         if not rows:
-            return f"{self._title()}\nnothing is sent: {_ALONE}"
+            return f"{self._title()}\nnothing is sent: {self._why_nothing}"
         widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
         lines = [
             "  ".join(
@@ -110,13 +110,17 @@ class StepTraffic:
     def _repr_html_(self) -> str:
         heads, rows, total = self._table()
         if not rows:
-            return f"<p>{escape(self._title())}</p><p>nothing is sent: {_ALONE}</p>"
+            return f"<p>{escape(self._title())}</p><p>nothing is sent: {self._why_nothing}</p>"
         head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
         return (
             f"<table><caption>{escape(self._title())}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table><p>{escape(total)}</p>"
         )
+
+    @property
+    def _why_nothing(self) -> str:
+        return _ALONE if self.plan else "every rank has all that a forward pass needs"
 
     def _title(self) -> str:
         groups = f" in shard groups of {self.shard_size}" if self.strategy == "hsdp" else ""
