@@ -77,9 +77,13 @@ def test_ddp_without_views_holds_one_more_copy_of_the_gradients():
 
 
 def test_what_prefetch_costs():
-    """One more block in bf16; here the peak has one both times."""
+    """One more block in bf16 while a block computes; without it the buffer of the block itself counts, when its
+    parameters are cut out of it, which is traced in test_fsdp_step."""
     with_it, without = (training_memory(LLAMA_70B, 64, "fsdp", 2048, prefetch=p) for p in (True, False))
-    assert with_it.total - without.total == 2 * LLAMA_70B.parameters_per_layer
+    ends = [next(m for m in each.moments if m.name == "backward, block 78, end") for each in (with_it, without)]
+    assert ends[0].total - ends[1].total == 2 * LLAMA_70B.parameters_per_layer
+    assert with_it.total == ends[0].total > without.total > ends[1].total
+    assert without.peak_moment.name == "backward, block 78, gathered"
 
 
 def test_llama_2_70b_on_64_gpus_of_80_gb():

@@ -173,7 +173,7 @@ def training_memory(
     tokens = int(sequence) * int(micro_batch)
     step = Step(
         model, IMPLEMENTATIONS[implementation], tokens, kept, states, used, int(element_bytes),
-        used.communicated_gradients if reduced_bytes is None else int(reduced_bytes), prefetch, _batch_bytes(tokens),
+        used.communicated_gradients if reduced_bytes is None else int(reduced_bytes), prefetch, batch_bytes(tokens),
         DEEPSPEED_BUCKET_ELEMENTS if bucket_elements is None else int(bucket_elements),
         temporaries(model, strategy, ranks, used, optimizer_step),
     )  # fmt: skip
@@ -196,6 +196,7 @@ def max_micro_batch(
 
     The other arguments are those of `training_memory`.
     """
+    _leave_out("micro_batch", more)
     return _largest(lambda n: training_memory(model, world_size, strategy, sequence, n, **more), memory)
 
 
@@ -206,8 +207,14 @@ def max_sequence(model: Architecture, world_size: int, strategy: str, memory: fl
     The other arguments are those of `training_memory`.
     """
     check_model(model)
+    _leave_out("sequence", more)
     most = model.learned_positions or None
     return _largest(lambda n: training_memory(model, world_size, strategy, n, **more), memory, most)
+
+
+def _leave_out(sought: str, more: dict[str, Any]) -> None:
+    if sought in more:
+        raise ValueError(f"{sought} is {shown(more[sought])}, but it is what is sought here: leave it out")
 
 
 def _largest(breakdown: Any, memory: float, most: int | None = None) -> int:
@@ -241,6 +248,6 @@ def _check_options(strategy: str, prefetch: bool, reduced_bytes: int | None, buc
             raise ValueError(f"{name} is {value}, but {strategy} {what}: leave it out, or choose {others[0]!r}")
 
 
-def _batch_bytes(tokens: int) -> int:
+def batch_bytes(tokens: int) -> int:
     """Token ids and labels, 8 bytes each, and the loss: a number and the number of tokens it was averaged over."""
     return 2 * 8 * tokens + 2 * 4

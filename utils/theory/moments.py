@@ -41,12 +41,18 @@ class Moment:
     @property
     def parts(self) -> dict[str, float]:
         """The bytes of every part, by its name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+        return {name: getattr(self, name) for name in _PARTS}
 
     @property
     def total(self) -> float:
-        """The sum of the parts, in their order."""
-        return sum(self.parts.values())
+        """The sum of the parts, in their order; written out, as a calculator asks a thousand moments at each move."""
+        return (
+            self.weights + self.gathered + self.gradients + self.master_weights + self.optimizer + self.temporaries
+            + self.activations + self.logits + self.working + self.buffers
+        )  # fmt: skip
+
+
+_PARTS = tuple(field.name for field in fields(Moment))[1:]
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,13 @@ class Step:
         among the activations kept.
         """
         return (2 if self._keeps_norm_input else 4) * self.residual
+
+    @property
+    def unkept_tensors(self) -> int:
+        """What a block's forward needs for a while under full recomputation, in its MLP: the residual stream twice, and
+        the tensors of the MLP's width.
+        """
+        return 2 * self.residual + (3 if self.model.gated_mlp else 2) * self.wide
 
     @property
     def down_gradient(self) -> int:
