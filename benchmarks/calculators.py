@@ -18,12 +18,22 @@ from utils.views.calculator import Calculator
 from utils.views.collective_calculator import CollectiveCalculator
 from utils.views.controls import GPUS
 from utils.views.fit_calculator import FitCalculator
+from utils.views.lifecycle_calculator import LifecycleCalculator
 from utils.views.memory_calculator import MemoryCalculator
 from utils.views.moves_calculator import MovesCalculator
+from utils.views.overlap_calculator import OverlapCalculator
 from utils.views.peers_calculator import PeersCalculator
+from utils.views.ring_calculator import RingCalculator
+from utils.views.zero_calculator import ZeroCalculator
 
 BOUND = 0.030  # seconds
+SIMULATING = 0.050  # seconds, of the calculators that simulate a step, or draw all stages of one
 MOVES = 1000
+
+
+def bound(name: str) -> float:
+    """Seconds that the median move of a calculator may take."""
+    return SIMULATING if name in ("overlap", "ring", "zero", "lifecycle") else BOUND
 
 
 def sliders() -> dict[str, tuple[Calculator, str, tuple[int, ...]]]:
@@ -36,6 +46,10 @@ def sliders() -> dict[str, tuple[Calculator, str, tuple[int, ...]]]:
         "peers": (peers, "gpus", GPUS),
         "memory": (MemoryCalculator("Llama-2-7B"), "gpus", GPUS),
         "collective": (CollectiveCalculator("all_to_all"), "ranks", tuple(range(2, 17))),
+        "overlap": (OverlapCalculator("Llama-2-70B"), "ranks", GPUS[1:]),
+        "ring": (RingCalculator(), "ranks", GPUS[1:]),
+        "zero": (ZeroCalculator("Llama-2-70B", stage=3, micro_batches=4), "gpus", GPUS),
+        "lifecycle": (LifecycleCalculator("Llama-2-70B"), "gpus", GPUS[1:]),
     }
 
 
@@ -73,15 +87,17 @@ def main() -> None:
     for name, each in times.items():
         late = sorted(each)[int(0.95 * len(each))]
         print(f"{name:<12}{1e3 * statistics.median(each):>12.1f}{1e3 * late:>12.1f}{spread(each):>14.2f}")
-    slowest = max(times, key=lambda name: statistics.median(times[name]))
-    median = statistics.median(times[slowest])
     before = {kind: alive(kind) for kind in (Drawing, object)}
     for move in calls.values():
         for _ in range(MOVES):
             move()
     more = {kind: alive(kind) - before[kind] for kind in before}
-    name = f"slider to picture in the kernel, {slowest}, ms (median)"
-    Figure(name, 1e3 * median, f"<= {1e3 * BOUND:g}", spread(times[slowest]), median <= BOUND).print()
+    for most in (BOUND, SIMULATING):
+        mine = [name for name in times if bound(name) == most]
+        slowest = max(mine, key=lambda name: statistics.median(times[name]))
+        median = statistics.median(times[slowest])
+        name = f"slider to picture in the kernel, slowest of {len(mine)}: {slowest}, ms (median)"
+        Figure(name, 1e3 * median, f"<= {1e3 * most:g}", spread(times[slowest]), median <= most).print()
     Figure(f"figures more after {MOVES} moves of each", more[Drawing], "0", None, more[Drawing] == 0).print()
     kept = more[object] / len(calls)
     Figure(f"objects more after {MOVES} moves, per calculator", kept, "<= 1000", None, kept <= 1000).print()

@@ -120,12 +120,14 @@ def test_the_notebook_goes_on_while_a_trace_runs(asked):
     widget._button.click()
     assert asked.reported.wait(20) and widget.busy
     assert (widget._bar.value, widget._doing.value, widget._button.description) == (0.4, "40%: forward", "Stop")
-    assert all(control.disabled for control in widget._settings)
+    assert all(control.disabled for control in widget._settings) and widget.settings() >= {"model", "strategy"}
     widget.start()  # a second one does not begin
     asked.gate.set()
     widget.wait(20)
-    assert asked.calls == [("GPT-2", 8, {"recompute": True, "sequence": 1024})]
-    assert not widget.busy and widget._bar.value == 1 and not any(each.disabled for each in widget._settings)
+    asked_for = {"strategy": "fsdp", "shard_size": None, "recompute": True, "sequence": 1024}
+    assert asked.calls == [("GPT-2", 8, asked_for)]
+    assert not widget.busy and widget._bar.value == 1 and not any(each.disabled for each in widget._settings[:-1])
+    assert widget._shard_size.disabled  # fsdp has no groups
     assert widget._button.description != "Stop"
     assert widget._said == dry_run_words(widget.run, 80 * GB) and "traced in 3 s" in widget._doing.value
     widget.close_all()
@@ -149,7 +151,25 @@ def test_a_failure_is_said(asked):
     widget.start()
     widget.wait(20)
     assert widget._said == "RuntimeError: no memory left" and widget._doing.value == "failed"
-    assert not any(control.disabled for control in widget._settings)
+    assert not any(control.disabled for control in widget._settings[:-1])
+    widget.close_all()
+
+
+def test_groups_of_hsdp_that_do_not_fit_are_refused_in_a_sentence_and_others_traced(asked):
+    widget = DryRunWidget(asked, "Llama-2-7B", 8, strategy="hsdp", shard_size=16)
+    assert not widget._shard_size.disabled
+    assert widget._said.startswith("shard_size is 16") and "\n" not in widget._said
+    widget.gpus = 64
+    law = training_memory(PRESETS["Llama-2-7B"], 64, "hsdp", 2048, shard_size=16, optimizer_step="for-loop")
+    assert law.title in widget._said
+    asked.gate.set()
+    widget.start()
+    widget.wait(20)
+    assert asked.calls[0][2] == {"strategy": "hsdp", "shard_size": 16, "recompute": False, "sequence": 2048}
+    asked.answer = ValueError("no such thing: give another")
+    widget.start()
+    widget.wait(20)
+    assert widget._said == "no such thing: give another" and widget._doing.value == "not traced"
     widget.close_all()
 
 

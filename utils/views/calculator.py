@@ -8,7 +8,9 @@ from typing import Any
 
 from ipywidgets import HTML, HBox, Image, Layout, VBox, Widget
 
+from utils.theory.arguments import unknown
 from utils.views.board import Board, Scene
+from utils.views.controls import Setting
 from utils.views.figure import WIDTH, mime_bundle, png_bytes
 
 _FAST = 1  # compression while a slider moves
@@ -20,6 +22,26 @@ class Calculator(VBox):
     Sizes are fixed, so that nothing on the page jumps. A subclass makes its controls, hands them to `lay_out`, and
     calls `show` with a scene and its words whenever one of them moves.
     """
+
+    result: Any = None  # what is shown, as numbers and words; subclasses say which
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Raises AttributeError, in one sentence, for a name that is neither a setting nor a widget's own: a misspelt
+        setting would otherwise be kept, and move nothing."""
+        if not name.startswith("_") and not hasattr(type(self), name):
+            settings = tuple(sorted(self.settings()))
+            raise AttributeError(unknown(f"the setting of a {type(self).__name__}", name, settings))
+        super().__setattr__(name, value)
+
+    @classmethod
+    def settings(cls) -> set[str]:
+        """The names of what can be set: the calculator's own attributes that move a control."""
+        return {
+            name
+            for owner in cls.__mro__[: cls.__mro__.index(Calculator)]
+            for name, value in vars(owner).items()
+            if isinstance(value, Setting) or (isinstance(value, property) and value.fset)
+        }
 
     def __init__(self, height: int, words_height: int) -> None:
         self._board = Board(height, WIDTH)
