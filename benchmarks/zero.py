@@ -1,7 +1,7 @@
 """The solved ZeRO-1 of lab 04 against torch's ZeroRedundancyOptimizer with DDP: time of a step, and memory.
 
 Both in fp32 with Adam, on the same eight layers of 4 MiB and the same buckets, in turns in one launch, on links so slow
-that communication is nearly all of a step. Yours sends the gradients once (a reduce-scatter, made of an all-to-all:
+that communication is nearly all of a step. Yours sends the gradients once (a reduce-scatter, made of sends and a sum:
 true to the ring's rule) and the weights once, 2 (N - 1)/N of the weights' bytes. Theirs all-reduces the gradients,
 twice as much, and then broadcasts the weights: 3 (N - 1)/N. Theory: 2/3. Loopback stands beside it, without a bound:
 there nothing is communication-bound. The bytes that each rank's sockets sent are printed beside the times.

@@ -50,14 +50,17 @@ class Ring:
         carried, rooms = pieces[me - 1], [torch.empty_like(total) for _ in range(min(2, n - 1))]
         for step in range(n - 1):
             room = rooms[step % 2]  # the other one may still be on its way out
-            sent = self._issue(torch.ops.c10d.send, carried, (me + 1) % n)
-            self._issue(torch.ops.c10d.recv_, room, (me - 1) % n).wait()
+            arrives = issue(self.keys, torch.ops.c10d.recv_, room, self.group, (me - 1) % n)
+            sent = issue(self.keys, torch.ops.c10d.send, carried, self.group, (me + 1) % n)
+            arrives.wait()
             torch.add(room, pieces[(me - step - 2) % n], out=total if step == n - 2 else room)
             sent.wait()
             carried = room
 
-    def _issue(self, op: Any, tensor: torch.Tensor, peer: int) -> Work:
-        return Work.unbox(op.default.redispatch(self.keys, [tensor], self.group, peer, _TAG))
+
+def issue(keys: Any, op: Any, tensor: torch.Tensor, group: Any, peer: int) -> Work:
+    """Begin a send or a receive that no record sees. keys: the dispatch keys after the tap's; peer: in the group."""
+    return Work.unbox(op.default.redispatch(keys, [tensor], group, peer, _TAG))
 
 
 def flat_pieces(given: torch.Tensor | Sequence[torch.Tensor], world_size: int) -> tuple[torch.Tensor, ...]:

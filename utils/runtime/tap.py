@@ -121,8 +121,8 @@ class Tap:
             exchange = out = None
             try:
                 if kind == "reduce_scatter" and self._true_reduce_scatter:
-                    place = group.me if self._shares_nodes(group) else None
-                    exchange = begin_exchange(keys & _AFTER, args, len(group.ranks), place)
+                    ring = self._shares_nodes(group)
+                    exchange = begin_exchange(keys & _AFTER, args, len(group.ranks), group.me, ring)
                 if exchange is None:
                     out = op.redispatch(keys & _AFTER, *args)
             except BaseException as error:

@@ -1,4 +1,4 @@
-"""gloo's reduce-scatter as the ring's rule has it: an all-to-all and a sum on each rank, or a ring.
+"""gloo's reduce-scatter as the ring's rule has it: an exchange and a sum on each rank, or a ring.
 
 gloo's own is an all-reduce of which each rank keeps a part, and so sends 2(N - 1)/N · S where (N - 1)/N · S is enough.
 Here each rank sends to every other rank that one's part, S/N bytes, and adds up what arrives: the same bytes as in a
@@ -6,8 +6,13 @@ ring, in messages of the same size, and the same sums but for rounding. In 16 bi
 once. Room for what arrives, S bytes, is held from the issue to the end; a ledger does not see it, nor does it see the
 room that gloo takes.
 
+Each rank says what it is ready to receive before it sends. gloo's own all-to-all sends first, and what it says then
+waits behind what it sent: between two ranks of which one is later, each sends only when the other has sent, and all
+takes twice as long. (Source: pytorch/gloo, gloo/alltoall.cc, and gloo/transport/tcp/pair.cc, where a send waits for the
+other side's word.)
+
 Between nodes that hold several ranks of a group the two differ: in a ring one rank of a node sends across its border,
-in an all-to-all each does. Of 2 nodes of 2 ranks the ring sends 0.75 S across, an all-to-all S. There it is a ring
+in an exchange each does. Of 2 nodes of 2 ranks the ring sends 0.75 S across, an exchange S. There it is a ring
 (`utils.runtime.ring_reduce_scatter`).
 
 `utils.runtime.tap` calls this in place of gloo's reduce-scatter in runs that asked for it.
@@ -23,24 +28,28 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import Work
 
-from utils.runtime.ring_reduce_scatter import Ring, flat_pieces
+from utils.runtime.ring_reduce_scatter import Ring, flat_pieces, issue
 
 _ADDABLE = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32)
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """All-to-alls on their way. arrived: for each output, one row from each rank. mean: divide the sum by the ranks."""
+    """Sends and receives on their way, of each output. arrived: for each output, one row from each rank.
 
-    works: tuple[Work, ...]
+    mean: divide the sum by the ranks.
+    """
+
+    works: tuple[tuple[Work, ...], ...]
     arrived: tuple[torch.Tensor, ...]
     outputs: tuple[torch.Tensor, ...]
     mean: bool
 
     def finish(self) -> list[torch.Tensor]:
         """Wait for what arrives, and add it up in the outputs. Raises what the backend raises when a rank is gone."""
-        for work, rows, output in zip(self.works, self.arrived, self.outputs, strict=True):
-            work.wait()
+        for works, rows, output in zip(self.works, self.arrived, self.outputs, strict=True):
+            for work in works:
+                work.wait()
             total = output.data.view(-1)  # as with gloo, autograd hears nothing of what is written
             torch.sum(rows, dim=0, dtype=output.dtype, out=total)
             if self.mean:
@@ -49,16 +58,16 @@ class Exchange:
 
 
 def begin_exchange(
-    keys: Any, arguments: tuple[Any, ...], world_size: int, ring_place: int | None = None
+    keys: Any, arguments: tuple[Any, ...], world_size: int, place: int, ring: bool = False
 ) -> Exchange | Ring | None:
-    """Issue the all-to-alls in place of one of torch's three reduce-scatter ops; None: leave it to the backend.
+    """Issue the exchange in place of one of torch's three reduce-scatter ops; None: leave it to the backend.
 
     keys: the dispatch keys after the tap's. arguments: the op's: outputs, inputs, group, kind of sum, ...
-    ring_place: this rank's place in the group where it is to be a ring, which begins in `finish`. Left to the backend
+    place: of this rank in the group. ring: whether it is to be a ring, which begins in `finish`. Left to the backend
     is what is no sum or mean, what gloo would not compute (its error is the better one), what lies on a GPU (NCCL's
     own is true already), and a group of one rank, which sends nothing.
     """
-    outputs, inputs, group, reduce_op, *rest = arguments
+    outputs, inputs, group, reduce_op, *_ = arguments
     kind = reduce_op.op()
     if world_size == 1 or kind not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
         return None
@@ -66,17 +75,24 @@ def begin_exchange(
     parts = _parts(outputs, inputs)
     if not parts or not all(_can_add(output, given, world_size, mean) for output, given in parts):
         return None
-    if ring_place is not None:
-        pieces = [flat_pieces(given, world_size) for _, given in parts]
-        return Ring(keys, group, ring_place, tuple(output for output, _ in parts), tuple(pieces), mean)
-    works, arrived = [], []
-    for output, given in parts:
-        rows = output.new_empty(world_size, output.numel(), requires_grad=False)
-        flat = given.view(-1) if isinstance(given, torch.Tensor) else torch.cat([each.view(-1) for each in given])
-        boxed = torch.ops.c10d.alltoall_base_.default.redispatch(keys, rows.view(-1), flat, group, [], [], *rest)
-        works.append(Work.unbox(boxed))
-        arrived.append(rows)
-    return Exchange(tuple(works), tuple(arrived), tuple(output for output, _ in parts), mean)
+    outputs = tuple(output for output, _ in parts)
+    pieces = tuple(flat_pieces(given, world_size) for _, given in parts)
+    if ring:
+        return Ring(keys, group, place, outputs, pieces, mean)
+    arrived = tuple(output.new_empty(world_size, output.numel(), requires_grad=False) for output in outputs)
+    works = [_exchange(keys, group, place, rows, each) for rows, each in zip(arrived, pieces, strict=True)]
+    return Exchange(tuple(works), arrived, outputs, mean)
+
+
+def _exchange(
+    keys: Any, group: Any, place: int, rows: torch.Tensor, pieces: Sequence[torch.Tensor]
+) -> tuple[Work, ...]:
+    """Begin to receive a row from each other rank, then to send each its piece."""
+    n = len(pieces)
+    receiving = [issue(keys, torch.ops.c10d.recv_, rows[(place - k) % n], group, (place - k) % n) for k in range(1, n)]
+    sending = [issue(keys, torch.ops.c10d.send, pieces[(place + k) % n], group, (place + k) % n) for k in range(1, n)]
+    rows[place].copy_(pieces[place])
+    return (*receiving, *sending)
 
 
 def _parts(outputs: Any, inputs: Any) -> list[tuple[torch.Tensor, torch.Tensor | Sequence[torch.Tensor]]]:
