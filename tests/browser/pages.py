@@ -6,15 +6,17 @@ from utils.notebooks.files import ROOT, read_notebook
 
 
 @contextmanager
-def widget_of(browser, lab, lesson, cell_id):
-    """The widget that a lesson's cell shows, after the cells down to it were run one by one."""
+def widget_of(browser, lab, lesson, *cell_ids):
+    """The first widget of a lesson, after the cells named were run; with one name, after all cells down to it were."""
     address, _ = lab
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
     page.goto(address.format(lesson))
     page.wait_for_selector(".jp-Notebook .jp-OutputArea-output img", timeout=90_000)
     cells = [cell.id for cell in read_notebook(ROOT / "notebooks" / lesson).cells]
-    page.locator(".jp-Notebook .jp-Cell").first.click()
-    for _ in range(cells.index(cell_id) + 1):
+    places = [cells.index(name) for name in cell_ids]
+    for number in range(places[0] + 1) if len(places) == 1 else places:
+        if len(places) > 1 or number == 0:  # Shift+Enter goes on to the next cell
+            page.locator(".jp-Notebook .jp-Cell").nth(number).click(position={"x": 50, "y": 12})
         page.keyboard.press("Shift+Enter")
         page.wait_for_timeout(200)
     shown = page.locator(".widget-vbox").first
@@ -28,23 +30,30 @@ def words(widget):
     return widget.get_by_role("status").inner_text()
 
 
-def says(widget, text):
+def says(widget, text, timeout=30_000):
     """Wait until the words contain `text`."""
     widget.page.wait_for_function(
-        "text => document.querySelector('.widget-vbox [role=status]').innerText.includes(text)", arg=text
+        "([widget, text]) => widget.querySelector('[role=status]').innerText.includes(text)",
+        arg=[widget.element_handle(), text],
+        timeout=timeout,
     )
 
 
 def place_in(widget, picture):
-    """The picture's box from the widget's upper left corner: a key may scroll the page."""
-    corner, box = widget.bounding_box(), picture.bounding_box()
-    return {**box, "x": box["x"] - corner["x"], "y": box["y"] - corner["y"]}
+    """The picture's box from the widget's upper left corner, both looked at in one moment: a key may scroll the page."""
+    return picture.evaluate(
+        """(picture, widget) => {
+            const [inner, outer] = [picture.getBoundingClientRect(), widget.getBoundingClientRect()];
+            return {x: inner.x - outer.x, y: inner.y - outer.y, width: inner.width, height: inner.height};
+        }""",
+        widget.element_handle(),
+    )
 
 
 def shows_whole(widget, width, height):
     """The picture, once it is there in its own size."""
     picture = widget.locator("img")
-    widget.page.wait_for_function(f"document.querySelector('.widget-vbox img').naturalWidth === {width}")
+    widget.page.wait_for_function("([img, width]) => img.naturalWidth === width", arg=[picture.element_handle(), width])
     box = picture.bounding_box()
     assert (box["width"], box["height"]) == (width, height)
     return picture
@@ -52,7 +61,6 @@ def shows_whole(widget, width, height):
 
 def heights_of_words(widget):
     """(what the words need, what their box has), in pixels."""
-    return widget.page.evaluate(
-        """() => { const box = document.querySelector('.widget-vbox [role=status]').closest('.widget-html');
-                   return [box.scrollHeight, box.clientHeight]; }"""
+    return widget.get_by_role("status").evaluate(
+        "it => { const box = it.closest('.widget-html'); return [box.scrollHeight, box.clientHeight]; }"
     )
