@@ -11,6 +11,7 @@ from utils.theory.breakdown import training_memory
 from utils.theory.models import PRESETS
 from utils.theory.moments import Moment
 from utils.theory.units import GB
+from utils.views.bars import gb
 from utils.views.calculator import Calculator
 from utils.views.dry_run import HEIGHT, dry_run_picture, dry_run_scene, dry_run_words
 from utils.views.dry_run_widget import DryRunWidget
@@ -112,6 +113,21 @@ def test_the_prediction_stands_there_before_the_trace(asked):
     law = training_memory(PRESETS["Llama-2-70B"], 8, "fsdp", 2048, recomputation="full", optimizer_step="for-loop")
     widget.gpus = 8
     assert law.title in widget._said and asked.calls == []
+    widget.close_all()
+
+
+@pytest.mark.parametrize("model", ["Pythia-14M", "Llama-2-70B", "Llama-3.1-405B"])
+@pytest.mark.parametrize("gpus", [1, 1024])
+def test_what_is_predicted_is_drawn_on_the_same_scale_and_readable(asked, readable, monkeypatch, model, gpus):
+    shown = []
+    monkeypatch.setattr(DryRunWidget, "show", lambda self, scene, words: shown.append(scene))
+    widget = DryRunWidget(asked, model, gpus, strategy="hsdp", shard_size=1)
+    readable(shown[-1], WIDTH, HEIGHT)
+    words = [word.text for word in shown[-1].words]
+    law = training_memory(
+        PRESETS[model], gpus, "hsdp", widget.sequence, shard_size=1, optimizer_step="for-loop"
+    )  # fmt: skip
+    assert law.title in words and f"predicted at most: {gb(law.total)}" in words
     widget.close_all()
 
 

@@ -181,8 +181,12 @@ def memory_over_step(
     units: Units,
     precision: Precision,
     recompute: bool = False,
+    optimizer_step: str = "foreach",
 ) -> tuple[Moment, ...]:
-    """Bytes on the rank with most at every block of the forward and backward pass; see `moments_sharded`."""
+    """Bytes on the rank with most at every block of the forward and backward pass; see `moments_sharded`.
+
+    ranks: that share one copy of the model. optimizer_step: as for `breakdown.training_memory`.
+    """
     recipe, element = precision.recipe, precision.copies
     how = "full" if recompute else "none"
     kept = activation_bytes(model, sequence, micro_batch, how, implementation="torch", element_bytes=element)
@@ -191,7 +195,7 @@ def memory_over_step(
         model, IMPLEMENTATIONS["torch"], sequence * micro_batch, kept,
         replace(states, optimizer=states.optimizer + all_step_counters(model)), recipe, element, precision.reduced,
         prefetch=bool(units.ahead), batch=batch_bytes(sequence * micro_batch), bucket_elements=0,
-        temporaries=temporaries(model, "fsdp", ranks, recipe, "foreach"),
+        temporaries=temporaries(model, "fsdp", ranks, recipe, optimizer_step),
     )  # fmt: skip
     return moments_of_sharded_weights(step, ranks, units, every_block=True)
 

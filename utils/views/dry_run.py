@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from utils.theory.arguments import check_amount
@@ -52,13 +53,30 @@ def dry_run_scene(run: Any, memory: float | None = None) -> Scene:
     verdict = "" if memory is None else f"; it {_fits(run, memory)} {gb(memory)}"
     scene.write(16, 18, run.request.title, TITLE, align="left", bold=True)
     scene.write(16, 41, f"At its largest: {run.peak.label}, {gb(run.total)}{verdict}.", align="left")
-    _draw_key(scene, run)
+    _draw_most(scene, _most(run))
     plot = Plot(_LEFT, _TOP, _SPAN, _PLOT, ROOM * max(run.total, run.predicted.total, memory or 0))
     draw_curve(scene, plot, _moments(run))
     draw_phases(scene, plot, [event.phase for event in run.events])
     draw_limit(scene, plot, run.predicted.total, f"predicted at most: {gb(run.predicted.total)}", 1.2, "left")
     if memory is not None:
         draw_limit(scene, plot, memory, f"the GPU has {gb(memory)}", 3, "right")
+    return scene
+
+
+def predicted_scene(predicted: Any, moments: Sequence[Moment], memory: float, ask: str) -> Scene:
+    """What stands there before a trace: the predicted bytes at every block, in the same place and on the same scale.
+
+    predicted: a `theory.breakdown.Breakdown`. moments: as from `theory.fsdp_step.memory_over_step`. ask: how to begin.
+    """
+    scene = Scene()
+    scene.write(16, 18, predicted.title, TITLE, align="left", bold=True)
+    scene.write(16, 41, f"Predicted. {ask}", align="left")
+    _draw_most(scene, most_of_each(moments))
+    plot = Plot(_LEFT, _TOP, _SPAN, _PLOT, ROOM * max(predicted.total, memory))
+    draw_curve(scene, plot, moments)
+    draw_phases(scene, plot, [moment.name.split(",")[0] for moment in moments])
+    draw_limit(scene, plot, predicted.total, f"predicted at most: {gb(predicted.total)}", 1.2, "left")
+    draw_limit(scene, plot, memory, f"the GPU has {gb(memory)}", 3, "right")
     return scene
 
 
@@ -76,10 +94,10 @@ def _most(run: Any) -> dict[str, float]:
     return most_of_each(_moments(run))
 
 
-def _draw_key(scene: Scene, run: Any) -> None:
+def _draw_most(scene: Scene, most: dict[str, float]) -> None:
     """Each kind that held anything, with the most that it held."""
     scene.write(16, 63, "The most that each kind holds at any moment:", SMALL, align="left")
-    shown = [(PART_LOOKS[part], PART_NAMES[part], size) for part, size in _most(run).items() if size]
+    shown = [(PART_LOOKS[part], PART_NAMES[part], size) for part, size in most.items() if size]
     for place, (look, name, size) in enumerate(shown):
         x, y = 16 + (place % 3) * 270, 84 + 20 * (place // 3)
         draw_swatch(scene, look, x, y)

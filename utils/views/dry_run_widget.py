@@ -19,15 +19,19 @@ from ipywidgets import Button, Checkbox, Dropdown, FloatProgress, Label, Layout,
 
 from utils.theory.arguments import check_choice
 from utils.theory.breakdown import Breakdown, training_memory
+from utils.theory.fsdp_step import PRECISIONS, memory_over_step
 from utils.theory.models import PRESETS
+from utils.theory.moments_sharded import Units
 from utils.theory.units import format_bytes
 from utils.views.board import Scene
 from utils.views.calculator import Calculator
 from utils.views.controls import GPUS, MEMORIES, flag_control, name_control, named, number_control
-from utils.views.dry_run import HEIGHT, dry_run_scene, dry_run_words
+from utils.views.dry_run import HEIGHT, dry_run_scene, dry_run_words, predicted_scene
+from utils.views.fsdp_step import largest_of_each_block
 
 STRATEGIES = ("fsdp", "hsdp")
 SEQUENCE = 2048  # tokens of the one sequence on each rank, fewer where a model has learned fewer positions
+_TRACED = "fp32 shards, bf16 copies"
 _START, _STOP = "Trace this step", "Stop"
 
 
@@ -76,8 +80,8 @@ class DryRunWidget(Calculator):
             layout={"width": "160px"},
         )
         self._button = Button(description=_START, tooltip="Run the step on fake tensors in a process of its own")
-        self._bar = FloatProgress(min=0, max=1, layout=Layout(width="240px"))
-        self._doing = Label(layout=Layout(width="420px"))
+        self._bar = FloatProgress(min=0, max=1, layout=Layout(width="200px"))
+        self._doing = Label(layout=Layout(width="170px"))
         self._settings = (self._model, self._gpus, self._recompute, self._strategy, self._shard_size)
         self.lay_out([*self._settings, self._button, self._bar, self._doing])
         self.model, self.gpus, self.recompute = model, gpus, recompute
@@ -183,26 +187,31 @@ class DryRunWidget(Calculator):
         """A move of a control: what the law says, before the trace; or why these choices do not go together."""
         self._settle(busy=False)
         self._bar.value, self._doing.value = 0, ""
+        model, memory = PRESETS[self.model], MEMORIES[self._memory]
         try:
             predicted = training_memory(
-                PRESETS[self.model], self.gpus, self.strategy, self.sequence, shard_size=self._group,
+                model, self.gpus, self.strategy, self.sequence, shard_size=self._group,
                 recomputation="full" if self.recompute else "none", optimizer_step="for-loop",
             )  # fmt: skip
         except ValueError as error:
             self._say(str(error))
             return
-        self._say(_predicted_words(predicted, MEMORIES[self._memory], self._memory))
+        moments = memory_over_step(
+            model, self._group or self.gpus, self.sequence, 1, Units(), PRECISIONS[_TRACED], self.recompute, "for-loop"
+        )
+        ask = f"Press “{_START}” to compare."
+        words = _predicted_words(predicted, memory, self._memory, ask)
+        self.show(predicted_scene(predicted, largest_of_each_block(moments), memory, ask), words)
 
     def _say(self, words: str) -> None:
-        scene = Scene()
-        scene.write(16, 18, f"No trace yet: press “{_START}”.", align="left")
-        self.show(scene, words)
+        """Words alone, where there is nothing to be seen."""
+        self.show(Scene(), words)
 
 
-def _predicted_words(predicted: Breakdown, memory: float, name: str) -> str:
+def _predicted_words(predicted: Breakdown, memory: float, name: str, ask: str) -> str:
     fits = "fits" if predicted.fits(memory) else "does not fit"
     return (
         f"{predicted.title}. Predicted: at most {format_bytes(predicted.total, binary=False)} "
         f"({predicted.peak_moment.name}), {format_bytes(predicted.at_rest, binary=False)} of them model states; it "
-        f"{fits} into {name}. Press “{_START}” to compare."
+        f"{fits} into {name}. {ask}"
     )
