@@ -40,7 +40,7 @@ def says(widget, text, timeout=30_000):
 
 
 def place_in(widget, picture):
-    """The picture's box from the widget's upper left corner, both looked at in one moment: a key may scroll the page."""
+    """The picture's box from the widget's upper left corner, both at one moment: a key may scroll the page."""
     return picture.evaluate(
         """(picture, widget) => {
             const [inner, outer] = [picture.getBoundingClientRect(), widget.getBoundingClientRect()];
