@@ -1,6 +1,7 @@
 """A step of DDP, FSDP and HSDP on 2 nodes of 2 ranks, simulated and measured, over links of 100 to 1000 Mbit/s.
 
-Eight paced layers of 8 MiB, S = 67 MB, forward 20 ms and backward 40 ms each. DDP has a bucket for each layer, which
+Eight paced layers of 8 MiB, S = 67 MB, forward 40 ms and backward 80 ms each: about as long as their bytes take on the
+fastest of these links. DDP has a bucket for each layer, which
 travels during backward. `fully_shard` comes as it is on a CPU, where it waits for each collective where it is issued;
 its reduce-scatters are true to the ring's rule. The simulation knows sizes, the links' set rates and one latency per
 collective for each strategy, fitted beforehand on links of 2 Gbit/s: what ranks, copies and wake-ups add. HSDP's groups
@@ -32,9 +33,10 @@ from utils.theory.traffic import step_bytes
 from utils.theory.units import MB, MiB, format_speed
 
 NODES, PER_NODE = 2, 2
-FORWARD, LAYERS, LAYER = 0.020, 8, 8 * MiB
-SPEEDS = (100e6, 200e6, 500e6, 1e9)  # bits per second
-FITTED_AT = 2e9
+FORWARD, LAYERS, LAYER = 0.040, 8, 8 * MiB
+#: Bits per second -> (launches, timed steps in each): launches differ, the more so the shorter a step is.
+SPEEDS = {100e6: (1, 1), 200e6: (1, 2), 500e6: (2, 2), 1e9: (3, 2)}
+FITTED_AT, FITTING = 2e9, (3, 3)
 STRATEGIES = ("ddp", "fsdp", "hsdp")
 WARM_UP = 1  # DDP's first step has one bucket
 APART = 0.15  # a gap between two simulated steps, in parts of the shorter one, that decides an order
@@ -65,15 +67,19 @@ def stepping(rank: int, strategy: str, steps: int) -> list[float]:
     return times[WARM_UP:]
 
 
-def measured(strategy: str, speed: float, steps: int) -> list[float]:
-    """Seconds of some steps, each as long as on its slowest rank."""
+def measured(speed: float, launches: int, steps: int) -> dict[str, list[float]]:
+    """By strategy, in turns: seconds of some steps, each as long as on its slowest rank."""
     cluster = Cluster(NODES, PER_NODE, speed)
     if cluster.kind != "kernel":
         sys.exit(f"there is no kernel link to measure. {cluster.why}")
-    run = launch(
-        stepping, cluster.ranks, strategy, steps, cluster=cluster, timeout=900, true_reduce_scatter=strategy != "ddp"
-    )
-    return [max(times) for times in zip(*run.values, strict=True)]
+    times: dict[str, list[float]] = {strategy: [] for strategy in STRATEGIES}
+    for _ in range(launches):
+        for strategy, found in times.items():
+            run = launch(
+                stepping, cluster.ranks, strategy, steps, cluster=cluster, timeout=900, true_reduce_scatter=True
+            )
+            found += [max(each) for each in zip(*run.values, strict=True)]
+    return times
 
 
 def simulated(strategy: str, speed: float, latency: float) -> float:
@@ -96,11 +102,11 @@ def fitted(strategy: str, seconds: float) -> float:
     return low
 
 
-def compare(steps: int, fitting_steps: int) -> None:
+def compare(rounds: int) -> None:
     """Print the table and the figures."""
     latency = {}
-    for strategy in STRATEGIES:
-        took = statistics.median(measured(strategy, FITTED_AT, fitting_steps))
+    for strategy, times in measured(FITTED_AT, rounds * FITTING[0], FITTING[1]).items():
+        took = statistics.median(times)
         latency[strategy] = fitted(strategy, took)
         moved = step_bytes(LAYERS * LAYER / 4, strategy, 4, PER_NODE if strategy == "hsdp" else None, NODES, 4)
         print(
@@ -110,13 +116,12 @@ def compare(steps: int, fitting_steps: int) -> None:
         )
     errors, spreads, right, decided = [], [], 0, 0
     print(f"{'link':>12} {'strategy':>9} {'simulated':>10} {'measured':>10} {'error':>7}")
-    for speed in SPEEDS:
+    for speed, (launches, steps) in SPEEDS.items():
         law, found = {}, {}
-        for strategy in STRATEGIES:
-            times = measured(strategy, speed, steps)
+        for strategy, times in measured(speed, rounds * launches, steps).items():
             law[strategy], found[strategy] = simulated(strategy, speed, latency[strategy]), statistics.median(times)
             errors.append(law[strategy] / found[strategy] - 1)
-            spreads.append(spread(times) if len(times) > 1 else 1.0)
+            spreads.append(spread(times))
             print(
                 f"{format_speed(speed):>12} {strategy:>9} {1e3 * law[strategy]:7.0f} ms "
                 f"{1e3 * found[strategy]:7.0f} ms {100 * errors[-1]:6.1f}%",
@@ -139,10 +144,8 @@ def main() -> None:
     # Before ranks start: glibc keeps what is freed, as a GPU's caching allocator does; else pages are made each time.
     os.environ |= {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**34)}
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("--steps", type=int, default=2, help="timed steps at each speed")
-    arguments.add_argument("--fitting-steps", type=int, default=5, help="timed steps at the speed that is fitted at")
-    options = arguments.parse_args()
-    compare(options.steps, options.fitting_steps)
+    arguments.add_argument("--rounds", type=int, default=1, help="everything so many times; one takes five minutes")
+    compare(arguments.parse_args().rounds)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ SOURCES = {
     "03_ring_cost": ("counter", "clock", "recorder"),
     "04_zero": ("counter", "ledger", "recorder"),
     "05_fsdp": ("counter", "ledger", "recorder"),
+    "06_hsdp": ("counter", "ledger", "recorder"),
     "calculators": (),  # predicts only
 }
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))

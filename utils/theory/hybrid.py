@@ -21,7 +21,7 @@ from utils.theory.breakdown import training_memory
 from utils.theory.flops import flops_per_token
 from utils.theory.node_tasks import ACROSS, INSIDE
 from utils.theory.sharing import Link
-from utils.theory.step_time import Layer, Step, simulate_step
+from utils.theory.step_time import Layer, simulate_step
 from utils.theory.traffic import StepTraffic, step_bytes
 
 COMPUTE, MEMORY = "compute", "memory"
@@ -38,15 +38,16 @@ BINDS = {
 class Hybrid:
     """One size of shard group.
 
-    memory: bytes of a GPU at the peak of a step. traffic: bytes of a step, a node's inside and across. busy: seconds of
-    compute, and seconds that each kind of link needs for all that goes over it, by the names in `BINDS`. fits: whether
-    the memory does.
+    memory: bytes of a GPU at the peak of a step. traffic: bytes of a step, a node's inside and across. seconds: of the
+    step; exposed: of them only waiting for communication. busy: seconds of compute, and seconds that each kind of link
+    needs for all that goes over it, by the names in `BINDS`. fits: whether the memory does.
     """
 
     shard_size: int
     memory: float
     traffic: StepTraffic
-    step: Step
+    seconds: float
+    exposed: float
     busy: dict[str, float]
     fits: bool
 
@@ -102,7 +103,7 @@ def hybrid(
         model, gpus, "hsdp", sequence, micro_batch, recomputation=recomputation, shard_size=shard_size, recipe="fsdp2"
     ).total
     busy = {COMPUTE: step.compute, **step.by_link}
-    return Hybrid(int(shard_size), held, traffic, step, busy, held <= memory)
+    return Hybrid(int(shard_size), held, traffic, step.seconds, step.exposed, busy, held <= memory)
 
 
 def shard_sizes(nodes: int, gpus_per_node: int) -> list[int]:
@@ -118,5 +119,5 @@ def best(choices: Sequence[Hybrid]) -> Hybrid | None:
     fitting = [choice for choice in check_all("choices", choices, Hybrid, "as `hybrid` gives them") if choice.fits]
     if not fitting:
         return None
-    least = min(choice.step.seconds for choice in fitting)
-    return min((c for c in fitting if c.step.seconds <= 1.01 * least), key=lambda choice: choice.memory)
+    least = min(choice.seconds for choice in fitting)
+    return min((c for c in fitting if c.seconds <= 1.01 * least), key=lambda choice: choice.memory)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 from utils.theory.hybrid import BINDS, Hybrid, best, hybrid, shard_sizes
 from utils.theory.links import LinkSpec
@@ -21,6 +21,7 @@ _LABEL = 74
 _COLUMNS = ((84, 200), (344, 130), (548, 190))  # (where it begins, its widest bar): memory, across, step
 _BAR = 15
 _LATENCY = {"link": 5e-6, "across": 10e-6}  # seconds of a ring's step: NCCL's, in its order of magnitude
+_SAID = 60  # pixels that a size takes
 _TORN = 1.5  # times the GPU's memory: a longer bar ends there
 
 
@@ -40,12 +41,19 @@ class Question:
     across: LinkSpec
     memory: float
     memory_name: str
-    sequence: int = 4096
+    tokens: int = 4096  # of a GPU in a step
 
-    @cached_property
+    @property
+    def sequence(self) -> int:
+        """Tokens of a sequence: all of them, or as many as the model has learned positions for."""
+        return min(self.tokens, PRESETS[self.name].learned_positions or self.tokens)
+
+    @property
     def choices(self) -> tuple[Hybrid, ...]:
         """One of each size of group, from 1 to all GPUs."""
-        return tuple(self._choice(size) for size in shard_sizes(self.nodes, self.gpus_per_node))
+        return _choices(
+            self.name, self.nodes, self.gpus_per_node, self.inside, self.across, self.memory, self.tokens, self.sequence
+        )
 
     @property
     def chosen(self) -> Hybrid:
@@ -57,17 +65,23 @@ class Question:
         """The fastest that fits."""
         return best(self.choices)
 
-    def _choice(self, size: int) -> Hybrid:
-        return hybrid(
-            PRESETS[self.name],
-            self.nodes,
-            self.gpus_per_node,
-            size,
-            Link(self.inside.one_way, _LATENCY["link"]),
-            Link(self.across.one_way, _LATENCY["across"]),
-            memory=self.memory,
-            sequence=self.sequence,
-        )
+
+@lru_cache(maxsize=4)  # another group alone is another row of the same
+def _choices(
+    name: str,
+    nodes: int,
+    gpus_per_node: int,
+    inside: LinkSpec,
+    across: LinkSpec,
+    memory: float,
+    tokens: int,
+    sequence: int,
+) -> tuple[Hybrid, ...]:
+    links = Link(inside.one_way, _LATENCY["link"]), Link(across.one_way, _LATENCY["across"])
+    more = {"memory": memory, "sequence": sequence, "micro_batch": tokens // sequence}
+    return tuple(
+        hybrid(PRESETS[name], nodes, gpus_per_node, size, *links, **more) for size in shard_sizes(nodes, gpus_per_node)
+    )
 
 
 def hybrid_words(question: Question) -> str:
@@ -80,13 +94,13 @@ def hybrid_words(question: Question) -> str:
     elif found is chosen:
         advice = "No group that fits is faster"
     else:
-        advice = f"The fastest that fits: groups of {found.shard_size}, {_time(found.step.seconds)}"
+        advice = f"The fastest that fits: groups of {found.shard_size}, {_time(found.seconds)}"
     return (
         f"{question.name} on {question.nodes} nodes of {question.gpus_per_node} ({gpus} GPUs), shard groups of "
         f"{chosen.shard_size}: {_gb(chosen.memory)} on each GPU at the peak, which {fits} {question.memory_name}. Each "
         f"node sends {_gb(chosen.traffic.inside)} inside and {_gb(chosen.traffic.across)} across in a step. Compute "
         f"{_time(chosen.busy['compute'])}, links inside {_time(chosen.busy['link'])}, link between nodes "
-        f"{_time(chosen.busy['across'])}: a step of {_time(chosen.step.seconds)}. What binds: "
+        f"{_time(chosen.busy['across'])}: a step of {_time(chosen.seconds)}. What binds: "
         f"{BINDS[chosen.binds]}. {advice}."
     )
 
@@ -96,7 +110,7 @@ def hybrid_scene(question: Question) -> Scene:
     scene, choices = Scene(), question.choices
     title = f"{question.name} on {question.nodes} nodes of {question.gpus_per_node} GPUs"
     scene.write(16, 18, title, TITLE, align="left", bold=True)
-    where = f"{question.inside.name} inside a node, {question.across.name} between nodes, {question.sequence:,} tokens"
+    where = f"{question.inside.name} inside a node, {question.across.name} between nodes, {question.tokens:,} tokens"
     scene.write(16, 40, f"{where} on each GPU in a step", SMALL, align="left")
     (memory, wide), (across, _), (step, _) = _COLUMNS
     scene.write(_LABEL, 66, "group", SMALL, align="right", bold=True)
@@ -120,7 +134,7 @@ def hybrid_scene(question: Question) -> Scene:
 def _draw_row(scene: Scene, question: Question, choice: Hybrid, y: float) -> None:
     bold = choice.shard_size == question.shard_size
     most = max(each.traffic.across for each in question.choices) or 1.0
-    longest = max(each.step.seconds for each in question.choices)
+    longest = max(each.seconds for each in question.choices)
     kind = "HSDP" if 1 < choice.shard_size < question.nodes * question.gpus_per_node else ""
     kind = kind or ("DDP" if choice.shard_size == 1 else "FSDP")
     if bold:
@@ -129,16 +143,18 @@ def _draw_row(scene: Scene, question: Question, choice: Hybrid, y: float) -> Non
     (x, wide), (x_across, wide_across), (x_step, wide_step) = _COLUMNS
     length = min(choice.memory / question.memory / _TORN, 1.0) * wide
     scene.box(x, y - _BAR / 2, length, _BAR, PARAMETERS.colour if choice.fits else PAPER, edge=PARAMETERS.colour)
-    scene.write(x + length + 5, y, _gb(choice.memory), SMALL, align="left", bold=bold)
+    said, limit = x + length + 5, x + wide / _TORN
+    said = limit + 5 if said < limit < said + _SAID else said  # not across the line
+    scene.write(said, y, _gb(choice.memory), SMALL, align="left", bold=bold)
     length = choice.traffic.across / most * wide_across
     scene.box(x_across, y - _BAR / 2, length, _BAR, COMMUNICATION.colour)
     scene.write(x_across + length + 5, y, _gb(choice.traffic.across), SMALL, align="left", bold=bold)
-    compute = (choice.step.seconds - choice.step.exposed) / longest * wide_step
-    waiting = choice.step.exposed / longest * wide_step
+    compute = (choice.seconds - choice.exposed) / longest * wide_step
+    waiting = choice.exposed / longest * wide_step
     scene.box(x_step, y - _BAR / 2, compute, _BAR, COMPUTE.colour if choice.fits else PAPER, edge=COMPUTE.colour)
     fill = COMMUNICATION.colour if choice.fits else PAPER
     scene.box(x_step + compute, y - _BAR / 2, waiting, _BAR, fill, edge=COMMUNICATION.colour)
-    said = _time(choice.step.seconds) if choice.fits else "does not fit"
+    said = _time(choice.seconds) if choice.fits else "does not fit"
     scene.write(x_step + compute + waiting + 5, y, said, SMALL, align="left", bold=bold)
 
 

@@ -59,10 +59,10 @@ def mesh_scene(nodes: int, ranks_per_node: int, transposed: bool = False, title:
     scene.write(16, 40, "A frame is a node. Thick: it leaves the node.", SMALL, align="left")
     along, down = ("replica", "shard") if transposed else ("shard", "replica")
     width = ranks_per_node * (_BOX + _GAP) - _GAP
-    scene.write(_LEFT + width / 2, 66, f"{_SAID[along]} {'→' if ranks_per_node > 1 else ''}", SMALL, bold=True)
-    scene.write(_LEFT + width + 34, _TOP + nodes * _ROW / 2 - 24, f"{_SAID[down]} ↓", SMALL, align="left", bold=True)
-    scene.write(_LEFT + width + 34, _TOP + nodes * _ROW / 2 - 6, _WHAT[down], SMALL, align="left")
-    scene.write(_LEFT + width / 2, 84, _WHAT[along], SMALL)
+    scene.write(_LEFT, 66, f"{_SAID[along]} →", SMALL, align="left", bold=True)
+    scene.write(_LEFT, 84, _WHAT[along], SMALL, align="left")
+    scene.write(_LEFT - 24, 66, f"{_SAID[down]} ↓", SMALL, align="right", bold=True)
+    scene.write(_LEFT - 24, 84, _WHAT[down], SMALL, align="right")
     for node in range(nodes):
         y = _TOP + node * _ROW
         scene.box(_LEFT - 12, y - 8, width + 24, _BOX_HEIGHT + 16, PAPER, edge=INK)
