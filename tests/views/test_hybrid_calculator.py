@@ -81,4 +81,6 @@ def test_the_answers_that_the_lesson_folds_away_are_the_laws():
     assert said == [float(f"{each:.3g}") for each in law]
     assert ethernet.binds == "across" and two.seconds > eight.seconds
     choices = HybridCalculator("Llama-2-70B", nodes=16).result.choices
-    assert f"Groups of {next(choice.shard_size for choice in choices if choice.fits)}." in answers
+    fastest = HybridCalculator("Llama-2-70B", nodes=128).result.best
+    smallest = next(choice for choice in choices if choice.fits)
+    assert f"Groups of {smallest.shard_size}. On 128 nodes groups of {fastest.shard_size}:" in answers

@@ -97,7 +97,7 @@ def node_curve_scene(measured: Mapping[str, float | None], place: tuple[int, int
         for (x0, y0), (x1, y1) in pairwise(points):
             scene.line(x0, y0, x1, y1, INK, 2.2 if name == "HSDP" else 1.4)
         (x0, y0), at = points[0], across_in_S(strategy, NODES[0], ranks_per_node)
-        scene.write(x0 + 4, y0 + 16, f"{name} {at:.2f} S", SMALL, align="left", bold=True)
+        scene.write(x0 + 4, y0 + 16, f"{name} {at:.2f}", SMALL, align="left", bold=True)
     for nodes in NODES:
         scene.line(x(nodes), _FOOT, x(nodes), _FOOT + 4, FAINT)
         scene.write(x(nodes), _FOOT + 15, f"{nodes}", SMALL)
