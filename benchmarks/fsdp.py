@@ -46,10 +46,10 @@ FROM_FORMULA = 0.02
 WIDTH, SAMPLES = 1024, 256  # of layers that compute: 4 MiB of weights; rows of a rank's batch
 #: ranks, bits per second of the links (None: loopback), whether the layers are paced.
 PLACES: tuple[tuple[int, float | None, bool], ...] = (
+    (2, 100e6, True),
     (2, 200e6, True),
     (2, 400e6, True),
-    (2, 800e6, True),
-    (4, 400e6, True),
+    (4, 200e6, True),
     (2, 1e9, False),
     (2, None, False),
 )

@@ -1,8 +1,8 @@
 """The simulation of a step of FSDP with prefetch against the step itself: lab 05's, and `fully_shard`'s at its best.
 
 Paced layers on two and four nodes, links of three speeds: below the one from which gathers hide, near it, and above.
-The simulation knows the units' bytes and seconds, the links' set rate, and a latency measured beforehand with gathers
-of a few bytes. gloo's reduce-scatter is the ring's rule's.
+The simulation knows the units' bytes and seconds, the links' set rate and bucket, and a latency measured beforehand
+with gathers of a few bytes. gloo's reduce-scatter is the ring's rule's.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from benchmarks.figures import Figure, spread
 from benchmarks.sharded import COUNT, FORWARD, UNIT, in_turns, paced_layers, sgd, slowest, torchs_step, your_step
 from utils import Cluster, all_gather_single, launch
 from utils.notebooks.answers import load_answers
+from utils.runtime.kernel_link import burst_bytes
 from utils.theory.lifecycle import hiding_bandwidth
 from utils.theory.sharing import GLOO_CONCURRENCY, Link
 from utils.theory.step_time import Layer, simulate_step
 from utils.theory.units import format_speed
 
-SPEEDS = (200e6, 400e6, 800e6)  # bits per second
+SPEEDS = (100e6, 200e6, 400e6)  # bits per second
 MEAN, WORST = 0.05, 0.10
 
 
@@ -53,7 +54,8 @@ def latency(cluster: Cluster) -> float:
 
 def simulated(cluster: Cluster, latency: float) -> float:
     """Seconds that a step is predicted to take."""
-    link = Link(cluster.goodput, latency, GLOO_CONCURRENCY, by_turns=True)
+    burst = burst_bytes(cluster.bits_per_second)
+    link = Link(cluster.goodput, latency, GLOO_CONCURRENCY, by_turns=True, burst=burst, one_connection=True)
     return simulate_step([Layer(FORWARD, gradient_bytes=UNIT)] * COUNT, cluster.ranks, link, "fsdp", prefetch=1).seconds
 
 

@@ -23,7 +23,7 @@ from utils.runtime.recorder import clock
 from utils.runtime.storages import Storages
 from utils.theory.units import MiB
 
-COUNT, UNIT, FORWARD = 8, 2 * MiB, 0.020  # units; of each: bytes, seconds of forward, half of backward's
+COUNT, UNIT, FORWARD = 8, 2 * MiB, 0.050  # units; of each: bytes, seconds of forward, half of backward's
 WARM_UP = 2  # steps: buffers and connections are there
 
 Step = Callable[[], None]

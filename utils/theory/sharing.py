@@ -35,6 +35,9 @@ class Link:
     latency: seconds that one step of a collective takes before its bytes flow.
     concurrency: how many transfers are served at a time; the others wait in the order of their issue.
     by_turns: whether those share the link piece by piece instead of evenly.
+    burst: bytes that a link lets pass at once when it was idle long enough to have carried them: a token bucket's size.
+    one_connection: between two ranks, whether a rank says on the connection on which it sends, and after it has begun
+        to, what it is ready to receive: gloo's way. See `utils.theory.one_connection`.
     Raises ValueError, in one sentence, for a value out of range.
     """
 
@@ -42,15 +45,20 @@ class Link:
     latency: float = 0.0
     concurrency: int = NCCL_CONCURRENCY
     by_turns: bool = False
+    burst: float = 0.0
+    one_connection: bool = False
 
     def __post_init__(self) -> None:
         check_amount("bytes_per_second", self.bytes_per_second, "the link's rate", "such as 125 * MB for 1 Gbit/s")
         check_amount("latency", self.latency, "a time in seconds", "such as 0.005", least=0)
         check_whole("concurrency", self.concurrency, "how many transfers are served at a time")
         check_yes_or_no("by_turns", self.by_turns)
+        check_amount("burst", self.burst, "bytes that an idle link lets pass at once", "such as 64 * KiB", least=0)
+        check_yes_or_no("one_connection", self.one_connection)
         object.__setattr__(self, "bytes_per_second", float(self.bytes_per_second))
         object.__setattr__(self, "latency", float(self.latency))
         object.__setattr__(self, "concurrency", int(self.concurrency))
+        object.__setattr__(self, "burst", float(self.burst))
 
     def alone(self, size: float, steps: int = 1) -> float:
         """Seconds that `size` bytes in `steps` steps take when nothing else is on the link."""
@@ -118,6 +126,8 @@ class Server:
         self._now = 0.0
         self._due = math.inf  # when the next transfer or piece is through
         self._turn: _Flow | None = None
+        self._idle_since = 0.0
+        self._saved_up = link.burst / link.bytes_per_second  # seconds of bytes that may pass at once
 
     def issue(self, number: int, size: float, steps: int, pieces: int) -> None:
         self._waiting.append((number, size / self.link.bytes_per_second, steps, pieces))
@@ -127,7 +137,12 @@ class Server:
         admitted = []
         while self._waiting and len(self._served) < self.link.concurrency:
             number, seconds, steps, pieces = self._waiting.popleft()
-            self._served.append(_Flow(number, now + steps * self.link.latency, seconds, pieces))
+            opens = now + steps * self.link.latency
+            if self.link.burst and not self._served:
+                most = self.link.burst / self.link.bytes_per_second
+                self._saved_up = min(most, self._saved_up + opens - self._idle_since)
+                seconds, self._saved_up = max(0.0, seconds - self._saved_up), max(0.0, self._saved_up - seconds)
+            self._served.append(_Flow(number, opens, seconds, pieces))
             admitted.append(number)
         return admitted
 
@@ -180,4 +195,6 @@ class Server:
     def _leave(self, through: list[_Flow]) -> list[int]:
         for flow in through:
             self._served.remove(flow)
+        if through and not self._served:
+            self._idle_since = self._now
         return [flow.number for flow in through]
