@@ -44,6 +44,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     refresh.set_defaults(run=_refresh)
 
+    run = commands.add_parser(
+        "run", help="run a notebook's cells without Jupyter, also on the ranks of a job (torch.distributed.run)"
+    )
+    run.add_argument("notebook", type=Path, metavar="NOTEBOOK")
+    run.set_defaults(run=_run)
+
     bench = commands.add_parser("bench", help="run benchmarks; each ends with one JSON line per figure")
     bench.add_argument(
         "names", nargs="*", metavar="NAME", help="default: every file of benchmarks/; of one, options are handed on"
@@ -76,6 +82,12 @@ def _refresh(options: argparse.Namespace) -> int:
 
     refresh(options.notebooks)
     return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from utils.notebooks.run import run
+
+    return run(options.notebook)
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -10,10 +10,13 @@ so and the notebook goes on. Importing this package imports neither torch nor th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from utils.checks.scoreboard import Line, Scoreboard
 from utils.checks.verdict import Mistake, NotBegun, Verdict
+
+if TYPE_CHECKING:
+    from utils.checks.exercise import Exercise
 
 __all__ = ["Mistake", "NotBegun", "Verdict", "check", "passed", "scoreboard"]
 
@@ -24,25 +27,37 @@ def check(exercise_id: str, answer: Any = None) -> Verdict:
     """Judge an answer: a function (or, for a script, its text). None and ... mean that there is none yet.
 
     Learner code runs on fresh ranks under a deadline. Raises UnknownExercise, with the nearest id, for an id that no
-    lab has.
+    lab has. In a job of several processes rank 0 judges, with the job's ranks, and all get its verdict.
     """
-    from utils.checks.answers import inspect_answer
     from utils.checks.exercise import find_exercise
-    from utils.checks.ranks import one_thread
+    from utils.runtime import real_job
 
     exercise = find_exercise(exercise_id)
+    job = real_job.current()
+    verdict = job.once(f"check({exercise.id!r})", lambda: _judge(exercise, answer)) if job else _judge(exercise, answer)
+    _session[exercise.id] = verdict
+    return verdict
+
+
+def _judge(exercise: Exercise, answer: Any) -> Verdict:
+    from utils.checks.answers import inspect_answer
+    from utils.checks.ranks import one_thread
+
     try:
         inspect_answer(exercise, answer)
         with one_thread():
-            verdict = Verdict("passed", exercise.id, f"verified: {exercise.verify(answer)}")
+            return Verdict("passed", exercise.id, f"verified: {exercise.verify(answer)}")
     except NotBegun as reason:
-        verdict = Verdict("not begun", exercise.id, str(reason), exercise.hints)
+        return Verdict("not begun", exercise.id, str(reason), exercise.hints)
     except Mistake as mistake:
-        verdict = Verdict("mistake", exercise.id, str(mistake), exercise.hints)
+        return Verdict("mistake", exercise.id, str(mistake), exercise.hints)
     except Exception as error:  # a hole in this suite's own check must not stop the notebook
-        verdict = Verdict("mistake", exercise.id, _unforeseen(error), exercise.hints)
-    _session[exercise.id] = verdict
-    return verdict
+        return Verdict("mistake", exercise.id, _unforeseen(error), exercise.hints)
+
+
+def verdicts() -> tuple[Verdict, ...]:
+    """The last verdict of each exercise that was checked in this session."""
+    return tuple(_session.values())
 
 
 def passed(*exercise_ids: str) -> bool:

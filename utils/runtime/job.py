@@ -13,6 +13,21 @@ from utils.runtime.wire import WireBytes
 
 
 @dataclass(frozen=True)
+class Seat:
+    """Where a rank sits that a job of several processes has started, perhaps on several hosts.
+
+    local_world_size: ranks of the run on its host. store: the host, the port and the prefix under which the ranks meet.
+    interface: of the host's network, for traffic between the ranks; "" for the loopback.
+    """
+
+    local_rank: int
+    local_world_size: int
+    node: int
+    store: tuple[str, int, str]
+    interface: str
+
+
+@dataclass(frozen=True)
 class Job:
     """One rank's part of a run. The environment, folder and path are the notebook's at the time of the call."""
 
@@ -30,6 +45,7 @@ class Job:
     suite: str = ""  # where the notebook's own `utils` lies
     links: Links | None = None  # between the nodes, if the run has nodes
     true_reduce_scatter: bool = False  # in place of gloo's
+    seat: Seat | None = None  # None: all ranks are on this machine, started by one process
 
 
 @dataclass(frozen=True)

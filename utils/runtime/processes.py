@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import pickle
+import signal
 import sys
 import tempfile
 import threading
@@ -51,6 +52,11 @@ class RankProcess:
         """Send a message; a process that is gone is noticed elsewhere."""
         with contextlib.suppress(OSError):
             self.pipe.send_bytes(pickle.dumps(what))
+
+    def write_stack(self) -> None:
+        """Make it write its place into the run's folder. For systems with signals."""
+        with contextlib.suppress(OSError):
+            os.kill(self.process.pid, signal.SIGUSR1)
 
     def descendants(self) -> list[psutil.Process]:
         """What the process has started and is still there: data loaders' workers, programs."""

@@ -61,6 +61,7 @@ class _Rank:
         self._go = threading.Event()
         self._recorder = Recorder(IssueTables(job.folder))
         self._start = 0.0
+        self._store_port = job.seat.store[1] if job.seat else None  # what goes there is not between ranks
         self._counters: dict[str, wire.WireBytes] | None = None
 
     def live(self, refusal: OSError | None) -> None:
@@ -70,7 +71,7 @@ class _Rank:
             if refusal is not None:
                 raise refusal
             fn, args = self._prepare()
-            self._counters = wire.read_counters()
+            self._counters = wire.read_counters(self._store_port)
             self._say("ready")
             self._go.wait()
             value = _call(fn, self._job.rank, args)
@@ -132,7 +133,7 @@ class _Rank:
 
     def _account(self) -> Account:
         ops = tuple(op.closed(self._start) for op in list(self._recorder.ops))
-        return Account(ops, wire.wire_bytes_since(self._counters))
+        return Account(ops, wire.wire_bytes_since(self._counters, self._store_port))
 
     def _failure(self, error: BaseException) -> Failure:
         when = clock()
@@ -169,15 +170,17 @@ def join_group(job: Job) -> None:
     if sys.platform != "win32":
         in_node = job.links is not None and job.links.kind == "kernel"
         interface = INTERFACE if in_node else "lo" if sys.platform == "linux" else "lo0"
+        interface = (job.seat and job.seat.interface) or interface
         os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
         os.environ.setdefault("NCCL_SOCKET_IFNAME", interface)
     options = {}
     if job.backend == "nccl":
-        torch.cuda.set_device(job.rank)
-        options["device_id"] = torch.device("cuda", job.rank)
+        gpu = job.seat.local_rank if job.seat else job.rank
+        torch.cuda.set_device(gpu)
+        options["device_id"] = torch.device("cuda", gpu)
     dist.init_process_group(
         job.backend,
-        store=dist.FileStore(os.path.join(job.folder, "store"), job.world_size),
+        store=_meeting_place(job),
         rank=job.rank,
         world_size=job.world_size,
         timeout=timedelta(seconds=job.group_timeout),
@@ -185,20 +188,30 @@ def join_group(job: Job) -> None:
     )
 
 
+def _meeting_place(job: Job) -> dist.Store:
+    """Where the ranks find each other: a file on one machine, the job's own key-value store on several."""
+    if job.seat is None:
+        return dist.FileStore(os.path.join(job.folder, "store"), job.world_size)
+    host, port, prefix = job.seat.store
+    return dist.PrefixStore(prefix, dist.TCPStore(host, port, is_master=False))
+
+
 def _take_environment(job: Job) -> None:
     """The fork server froze its environment, folder and path when it started; the notebook's may have changed."""
     os.environ.clear()
     os.environ.update(job.environment)
     # What a job launcher would set, true for this run. Values left over in the notebook would be wrong here.
-    for name in ("MASTER_ADDR", "MASTER_PORT", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+    # In a real job the interfaces are what its owner has set.
+    interfaces = () if job.seat else ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
+    for name in ("MASTER_ADDR", "MASTER_PORT", *interfaces):
         os.environ.pop(name, None)
-    per_node = job.links.ranks_per_node if job.links else job.world_size
+    local_rank, per_node, node = _local(job)
     for name, value in {
         "RANK": job.rank,
-        "LOCAL_RANK": job.rank % per_node,
+        "LOCAL_RANK": local_rank,
         "WORLD_SIZE": job.world_size,
         "LOCAL_WORLD_SIZE": per_node,
-        "GROUP_RANK": job.links.node_of(job.rank) if job.links else 0,  # the node, in torchrun's words
+        "GROUP_RANK": node,  # in torchrun's words
         IN_RANK: job.folder,
     }.items():
         os.environ[name] = str(value)
@@ -212,6 +225,16 @@ def _take_environment(job: Job) -> None:
             f"the ranks found the package `utils` at {os.path.dirname(utils.__file__)}, the notebook at {job.suite}: "
             "rename or uninstall the other one, then restart the kernel."
         )
+
+
+def _local(job: Job) -> tuple[int, int, int]:
+    """The rank's number on its node, how many there are, and the node."""
+    if job.seat is not None:
+        return job.seat.local_rank, job.seat.local_world_size, job.seat.node
+    if job.links is not None:
+        per_node = job.links.ranks_per_node
+        return job.rank % per_node, per_node, job.links.node_of(job.rank)
+    return job.rank, job.world_size, 0
 
 
 def _call(fn: Any, rank: int, args: tuple) -> Any:

@@ -9,6 +9,7 @@ from utils.runtime.errors import Failure
 from utils.runtime.job import PendingOp, Place
 from utils.runtime.places import file_label, line_label
 
+LOST = 256  # in place of an exit code, which is at most 255: nobody knows it
 _MOST_FRAMES = 12
 _LONGEST_MESSAGE = 4000  # characters
 
@@ -73,6 +74,8 @@ def _stack_text(stack: str) -> str:
 
 def exit_text(code: int) -> str:
     """`was killed by SIGKILL`, or `left with exit code 3`."""
+    if code == LOST:
+        return "was lost with the connection to its host"
     if code == 255:
         return "left with exit code 255, or with the fork server"
     if code >= 0:

@@ -151,8 +151,7 @@ class Supervisor:
         silent = [r for r in range(len(self._ranks)) if r not in self._places and r not in self._died]
         if silent and hasattr(signal, "SIGUSR1"):  # Python's lock is held in C: let faulthandler write the place
             for rank in silent:
-                with contextlib.suppress(OSError):
-                    os.kill(self._ranks[rank].process.pid, signal.SIGUSR1)
+                self._ranks[rank].write_stack()
             time.sleep(0.05)
 
     def _standstill(self) -> Any:

@@ -27,8 +27,11 @@ class WireBytes:
         return WireBytes(self.sent - earlier.sent, self.received - earlier.received)
 
 
-def read_counters() -> dict[str, WireBytes] | None:
-    """The counters of every TCP socket of this process, by the socket's name; None where the system has none."""
+def read_counters(but_to_port: int | None = None) -> dict[str, WireBytes] | None:
+    """The counters of every TCP socket of this process, by the socket's name; None where the system has none.
+
+    but_to_port: leaves out those that lead to a port of this number.
+    """
     if sys.platform != "linux":
         return None
     counters = {}
@@ -39,6 +42,8 @@ def read_counters() -> dict[str, WireBytes] | None:
                 continue
             with socket.socket(fileno=os.dup(int(descriptor))) as twin:
                 if twin.type != socket.SOCK_STREAM or twin.family not in (socket.AF_INET, socket.AF_INET6):
+                    continue
+                if but_to_port is not None and twin.getpeername()[1] == but_to_port:
                     continue
                 info = twin.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
         except OSError:  # closed in the meantime by another thread
@@ -52,9 +57,9 @@ def read_counters() -> dict[str, WireBytes] | None:
     return counters
 
 
-def wire_bytes_since(start: dict[str, WireBytes] | None) -> WireBytes | None:
+def wire_bytes_since(start: dict[str, WireBytes] | None, but_to_port: int | None = None) -> WireBytes | None:
     """Bytes sent and received since `start` was read; a socket opened later counts from zero."""
-    now = read_counters()
+    now = read_counters(but_to_port)
     if start is None or now is None:
         return None
     moved = [counter - start.get(name, WireBytes(0, 0)) for name, counter in now.items()]
