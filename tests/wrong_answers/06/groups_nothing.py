@@ -1,0 +1,5 @@
+"""your function returns nothing"""
+
+
+def groups(ranks_per_node):
+    pass

@@ -1,0 +1,16 @@
+"""the ranks make groups in different orders"""
+
+import torch.distributed as dist
+
+
+def groups(ranks_per_node):
+    world_size = dist.get_world_size()
+    if world_size % ranks_per_node:
+        raise ValueError(f"{world_size} ranks do not fill nodes of {ranks_per_node}.")
+    node, place = divmod(dist.get_rank(), ranks_per_node)
+    nodes = world_size // ranks_per_node
+
+    order = sorted(range(nodes), key=lambda n: n != node)
+    rows = {n: dist.new_group([n * ranks_per_node + p for p in range(ranks_per_node)]) for n in order}
+    columns = [dist.new_group([n * ranks_per_node + p for n in range(nodes)]) for p in range(ranks_per_node)]
+    return rows[node], columns[place]

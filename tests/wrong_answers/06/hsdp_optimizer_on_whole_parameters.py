@@ -1,0 +1,31 @@
+"""the optimizer of rank 0 steps"""
+
+import torch
+import torch.distributed as dist
+
+from utils import all_gather_single
+
+
+def hsdp(units, make_optimizer, shard_group, replica_group):
+    for unit in units:
+        for p in unit.parameters():
+            dist.broadcast(p.data, src=0)
+
+    def gather(flat, mine):
+        all_gather_single(flat, mine, group=shard_group)
+
+    def sync(gradient):
+        return reduce(gradient, shard_group, replica_group)
+
+    place, ranks = dist.get_rank(shard_group), dist.get_world_size(shard_group)
+    wrapped = [wrap(unit, place, ranks, gather, sync) for unit in units]
+    [(mine, gradient) for mine, gradient, _ in wrapped if gradient is not None]
+    parameters = [p for unit in units for p in unit.parameters() if p.requires_grad]
+    optimizer = make_optimizer([torch.zeros(p.shape) for p in parameters])
+
+    def step():
+        for _, _, finish in wrapped:
+            finish()
+        optimizer.step()
+
+    return step

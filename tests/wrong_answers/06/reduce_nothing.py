@@ -1,0 +1,5 @@
+"""your function returns nothing"""
+
+
+def reduce(gradient, shard_group, replica_group):
+    pass

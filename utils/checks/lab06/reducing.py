@@ -1,0 +1,142 @@
+"""06.reduce: a unit's gradients, reduce-scattered on the node and all-reduced across, their mean over all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from utils.checks.lab01.cases import on_case
+from utils.checks.lab06.crossing import judge_crossing
+from utils.checks.lab06.places import Place, groups_of
+from utils.checks.ranks import Mark, Seen, run_cases
+from utils.checks.verdict import Mistake, with_article
+
+NUMBERS = 24  # of the gradient: 1, 2, 3, 4 and 6 divide it
+PLACES = (Place(2, 2), Place(1, 4), Place(4, 1), Place(3, 2), Place(2, 3))
+TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one rank got. returned: in words, if it was no tensor."""
+
+    returned: str = ""
+    part: torch.Tensor | None = None
+
+
+def gradient_of(place: Place, rank: int) -> torch.Tensor:
+    """A rank's whole gradient; no two ranks' are alike, and no two slices of one."""
+    generator = torch.Generator().manual_seed(100 * place.nodes + rank)
+    return (rank + 1) * torch.randn(NUMBERS, generator=generator)
+
+
+def verify(answer: Any) -> str:
+    for ranks in (4, 6):
+        places = [place for place in PLACES if place.ranks == ranks]
+        seen = run_cases(answer, {p.name: partial(observe, p) for p in places}, ranks, true_reduce_scatter=True)
+        for place in places:
+            with on_case(place.name, seen[place.name], first=place == PLACES[0]):
+                judge(place, seen[place.name])
+    return (
+        "on 2 x 2, 1 x 4, 4 x 1, 3 x 2 and 2 x 3 each rank has its slice of the mean over all ranks, within 1e-5; by "
+        "the record each node sends 2 (R - 1)/R S to the others, and whole gradients stay inside."
+    )
+
+
+def observe(place: Place, answer: Any, mark: Mark) -> Part:
+    """In a rank: one call."""
+    shard, replica = groups_of(place)
+    gradient = gradient_of(place, dist.get_rank())
+    mark("call")
+    part = answer(gradient, shard, replica)
+    mark("after")
+    if not isinstance(part, torch.Tensor):
+        return Part("nothing" if part is None else with_article(type(part).__name__))
+    return Part(part=part.detach().clone())
+
+
+def judge(place: Place, seen: Sequence[Seen]) -> None:
+    """In the notebook: raise Mistake, naming the first thing that is wrong."""
+    parts = []
+    for each in seen:
+        if each.value.returned:
+            raise Mistake(f"your function returns {each.value.returned}; it is to return a tensor, this rank's slice.")
+        parts.append(each.value.part)
+    _judge_numbers(place, parts)
+    size = 4 * NUMBERS
+    judge_crossing(place, [each.after("call") for each in seen], size, place.law(size))
+
+
+def _judge_numbers(place: Place, parts: Sequence[torch.Tensor]) -> None:
+    length = NUMBERS // place.per_node
+    whole = [gradient_of(place, rank) for rank in range(place.ranks)]
+    mean = torch.stack(whole).mean(0)
+
+    def sliced(numbers: torch.Tensor, place_of: int) -> torch.Tensor:
+        return numbers[place_of * length : (place_of + 1) * length]
+
+    def all_are(wanted: Callable[[int], torch.Tensor]) -> bool:
+        return all(_close(part, wanted(rank)) for rank, part in enumerate(parts))
+
+    def own(rank: int) -> int:
+        return rank % place.per_node
+
+    if all_are(lambda rank: sliced(mean, own(rank))):
+        return
+    for rank, part in enumerate(parts):
+        if part.numel() != length:
+            raise Mistake(
+                f"rank {rank} gets {part.numel()} numbers of {NUMBERS}, and the shard of a group of {place.per_node} "
+                f"has {length}: reduce-scatter in the shard group."
+            )
+    n, g, r = place.ranks, place.per_node, place.nodes
+    factors = {
+        n: "the gradients are summed over all ranks, not averaged",
+        1 / n: "the gradients are averaged twice: the mean over all ranks is divided by their number once more",
+        g: "the gradients are averaged over the replicas alone: N ranks are summed, and divided by R nodes",
+        r: "the gradients are averaged inside the node alone: N ranks are summed, and divided by G ranks of a node",
+        1 / g: "the mean over all ranks is divided by G, the ranks of a node, once more",
+        1 / r: "the mean over all ranks is divided by R, the nodes, once more",
+    }
+    for factor, words in factors.items():
+        if factor != 1 and all_are(lambda rank, factor=factor: factor * sliced(mean, own(rank))):
+            times = f"{factor:.1f} times too large" if factor > 1 else f"{1 / factor:.1f} times too small"
+            raise Mistake(f"{words}: every number is {times}.")
+    means = {
+        "reduced inside the node alone: the replicas on the other nodes never hear of it, and drift apart. All-reduce "
+        "the shard in the replica group.": lambda rank: place.shard_ranks(rank),
+        "reduced across the nodes alone: what the others on the node have found is lost. Reduce-scatter in the shard "
+        "group first.": lambda rank: place.replica_ranks(rank),
+        "not reduced at all: each rank has its own gradients.": lambda rank: (rank,),
+    }
+    for words, members in means.items():
+        for divisor in {n, g, r, 1}:
+
+            def partly(rank: int, members: Any = members, divisor: int = divisor) -> torch.Tensor:
+                return sliced(torch.stack([whole[each] for each in members(rank)]).sum(0) / divisor, own(rank))
+
+            if all_are(partly):
+                raise Mistake(f"the gradients are {words}")
+    for rank, part in enumerate(parts):
+        for other in range(NUMBERS // length):
+            if other != own(rank) and _close(part, sliced(mean, other)):
+                raise Mistake(
+                    f"rank {rank} has slice {other} of the mean, and slice {own(rank)} is its own, by its place in the "
+                    "shard group: reduce-scatter in the shard group, all-reduce in the replica group."
+                )
+    off = max((part - sliced(mean, own(rank))).abs().max().item() for rank, part in enumerate(parts))
+    raise Mistake(
+        f"the slices are not those of the mean over all {n} ranks: the largest difference is {off:.2g}, where the "
+        f"largest entry is {mean.abs().max().item():.2g}."
+    )
+
+
+def _close(got: torch.Tensor, wanted: torch.Tensor) -> bool:
+    if got.numel() != wanted.numel():
+        return False
+    return bool((got.flatten() - wanted).abs().max() <= TOLERANCE * max(wanted.abs().max().item(), 1e-3))
