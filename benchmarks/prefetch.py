@@ -55,7 +55,7 @@ def latency(cluster: Cluster) -> float:
 def simulated(cluster: Cluster, latency: float) -> float:
     """Seconds that a step is predicted to take."""
     burst = burst_bytes(cluster.bits_per_second)
-    link = Link(cluster.goodput, latency, GLOO_CONCURRENCY, by_turns=True, burst=burst, one_connection=True)
+    link = Link(cluster.goodput, latency, GLOO_CONCURRENCY, by_turns=True, burst=burst, by_messages=True)
     return simulate_step([Layer(FORWARD, gradient_bytes=UNIT)] * COUNT, cluster.ranks, link, "fsdp", prefetch=1).seconds
 
 

@@ -36,8 +36,8 @@ class Link:
     concurrency: how many transfers are served at a time; the others wait in the order of their issue.
     by_turns: whether those share the link piece by piece instead of evenly.
     burst: bytes that a link lets pass at once when it was idle long enough to have carried them: a token bucket's size.
-    one_connection: between two ranks, whether a rank says on the connection on which it sends, and after it has begun
-        to, what it is ready to receive: gloo's way. See `utils.theory.one_connection`.
+    by_messages: whether a simulated step cuts gathers and reduce-scatters into the messages that gloo sends, and lets
+        these queue: see `utils.theory.gloo_messages`.
     Raises ValueError, in one sentence, for a value out of range.
     """
 
@@ -46,7 +46,7 @@ class Link:
     concurrency: int = NCCL_CONCURRENCY
     by_turns: bool = False
     burst: float = 0.0
-    one_connection: bool = False
+    by_messages: bool = False
 
     def __post_init__(self) -> None:
         check_amount("bytes_per_second", self.bytes_per_second, "the link's rate", "such as 125 * MB for 1 Gbit/s")
@@ -54,7 +54,7 @@ class Link:
         check_whole("concurrency", self.concurrency, "how many transfers are served at a time")
         check_yes_or_no("by_turns", self.by_turns)
         check_amount("burst", self.burst, "bytes that an idle link lets pass at once", "such as 64 * KiB", least=0)
-        check_yes_or_no("one_connection", self.one_connection)
+        check_yes_or_no("by_messages", self.by_messages)
         object.__setattr__(self, "bytes_per_second", float(self.bytes_per_second))
         object.__setattr__(self, "latency", float(self.latency))
         object.__setattr__(self, "concurrency", int(self.concurrency))

@@ -19,9 +19,9 @@ from typing import Any
 from utils.theory.arguments import check_all, check_amount, check_divisor, check_whole
 from utils.theory.buckets import ddp_buckets
 from utils.theory.events import Timeline, Transfer, simulate
+from utils.theory.gloo_messages import as_messages
 from utils.theory.memory import sharing_ranks
 from utils.theory.node_tasks import ACROSS, INSIDE, on_nodes
-from utils.theory.one_connection import on_one_connection
 from utils.theory.sharing import Link
 from utils.theory.step_options import check_options
 from utils.theory.step_tasks import Job, tasks_of
@@ -159,7 +159,7 @@ def simulate_step(
     links = {INSIDE: link} if across is None else {INSIDE: link, ACROSS: across}
     if nodes > 1:
         tasks = on_nodes(tasks, links, int(world_size), job.shard_size, int(nodes))
-    timeline = simulate(*on_one_connection(tasks, links, int(world_size)))
+    timeline = simulate(*as_messages(tasks, links, int(world_size)))
     compute = math.fsum(task.seconds for task in tasks if not isinstance(task, Transfer))
     alone = [
         (task.link, links[task.link].alone(task.bytes, task.steps)) for task in tasks if isinstance(task, Transfer)
