@@ -106,6 +106,13 @@ def test_no_sequence_is_longer_than_the_learned_positions():
     assert max_sequence(gpt, 8, "ddp", memory, micro_batch=64) == 700
 
 
+def test_what_is_sought_is_not_given():
+    with pytest.raises(ValueError, match="micro_batch is 2, but it is what is sought here: leave it out"):
+        max_micro_batch(LLAMA_7B, 8, "fsdp", 2048, 80 * GB, micro_batch=2)
+    with pytest.raises(ValueError, match="sequence is 512, but it is what is sought here: leave it out"):
+        max_sequence(LLAMA_7B, 8, "fsdp", 80 * GB, sequence=512)
+
+
 def test_a_reserve_is_kept_free():
     breakdown = training_memory(LLAMA_7B, 8, "fsdp", 2048)
     assert breakdown.fits(breakdown.total / 0.9 + 1, reserve=0.1)

@@ -100,26 +100,41 @@ def test_the_exposed_lane_is_as_long_as_the_words_say(calculator):
     assert sum(box.width for box in lane) / (WIDTH - 120) == pytest.approx(time.exposed / time.seconds, abs=0.02)
 
 
-@pytest.mark.parametrize("model", PRESETS)
-def test_every_model_can_be_read(readable, model):
-    found = LifecycleCalculator(model)
-    readable(fsdp_step_scene(found.shown), WIDTH, HEIGHT)
-    assert size(found.image_bytes()) == (WIDTH, HEIGHT)
-    found.close_all()
+@pytest.fixture
+def looked_at(calculator, readable, monkeypatch):
+    """A calculator whose scenes are judged and not drawn."""
+    scenes = []
+
+    def look(self, scene, words):
+        readable(scene, WIDTH, HEIGHT)
+        scenes.append(scene)
+
+    monkeypatch.setattr(LifecycleCalculator, "show", look)
+    return calculator, scenes
 
 
-@pytest.mark.parametrize("memory", ["16 GB", "192 GB"])
+def test_every_model_can_be_read(looked_at):
+    calculator, scenes = looked_at
+    for model in PRESETS:
+        calculator.model = model
+    assert len(scenes) >= len(PRESETS) - 1
+
+
 @pytest.mark.parametrize("changes", [{}, {"recompute": True}, {"resharding": "kept after forward", "layers": 16}])
-def test_pictures_are_readable_at_far_settings(readable, memory, changes):
+def test_pictures_are_readable_at_far_settings(looked_at, changes):
+    calculator, scenes = looked_at
+    for name, value in changes.items():
+        setattr(calculator, name, value)
     for model, gpus, sequence in (("Pythia-14M", 2, 512), ("Llama-3.1-405B", 1024, 131072)):
-        found = LifecycleCalculator(model, gpus=gpus, sequence=sequence, memory=memory, **changes)
-        readable(fsdp_step_scene(found.shown), WIDTH, HEIGHT)
-        found.close_all()
+        for memory in ("16 GB", "192 GB"):
+            calculator.model, calculator.gpus, calculator.sequence, calculator.memory = model, gpus, sequence, memory
+    assert len(scenes) > 8
 
 
 def test_moves_redraw_one_figure(calculator, objects_kept):
     calculator.layers, calculator.ahead, calculator.gpus = 8, 99, 7
     assert (calculator.layers, calculator.ahead, calculator.gpus) == (8, 4, 8)
+    assert size(calculator.image_bytes()) == (WIDTH, HEIGHT)
     assert objects_kept(calculator, 24) < 1000
     for name in ("model", "precision", "resharding", "memory", "gpu", "link"):
         with pytest.raises(ValueError, match=f"{name} is 'fp8', which is not known here"):
