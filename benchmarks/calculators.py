@@ -18,6 +18,7 @@ from utils.views.calculator import Calculator
 from utils.views.collective_calculator import CollectiveCalculator
 from utils.views.controls import GPUS
 from utils.views.fit_calculator import FitCalculator
+from utils.views.hybrid_calculator import NODES, HybridCalculator
 from utils.views.lifecycle_calculator import LifecycleCalculator
 from utils.views.memory_calculator import MemoryCalculator
 from utils.views.moves_calculator import MovesCalculator
@@ -33,7 +34,7 @@ MOVES = 1000
 
 def bound(name: str) -> float:
     """Seconds that the median move of a calculator may take."""
-    return SIMULATING if name in ("overlap", "ring", "zero", "lifecycle") else BOUND
+    return SIMULATING if name in ("overlap", "ring", "zero", "lifecycle", "hybrid") else BOUND
 
 
 def sliders() -> dict[str, tuple[Calculator, str, tuple[int, ...]]]:
@@ -50,6 +51,7 @@ def sliders() -> dict[str, tuple[Calculator, str, tuple[int, ...]]]:
         "ring": (RingCalculator(), "ranks", GPUS[1:]),
         "zero": (ZeroCalculator("Llama-2-70B", stage=3, micro_batches=4), "gpus", GPUS),
         "lifecycle": (LifecycleCalculator("Llama-2-70B"), "gpus", GPUS[1:]),
+        "hybrid": (HybridCalculator("Llama-2-7B"), "nodes", NODES),
     }
 
 

@@ -36,10 +36,9 @@ def on_nodes(tasks: Sequence[Task], links: Mapping[str, Link], ranks: int, shard
 
 def _placed(task: Transfer, links: Mapping[str, Link], leaving: int, on_node: int) -> Transfer:
     """leaving: how many sends of such rings leave the busiest node at a time."""
-    inside, across = replace(task, link=INSIDE), replace(task, link=ACROSS, bytes=leaving * task.bytes)
-    if not leaving:
-        return inside
-    if leaving == on_node:  # no edge inside
-        return across
-    slower = links[INSIDE].alone(inside.bytes, inside.steps) > links[ACROSS].alone(across.bytes, across.steps)
-    return inside if slower else across
+    size, slower_inside = leaving * task.bytes, not leaving
+    if 0 < leaving < on_node:  # some edges inside, some across
+        slower_inside = links[INSIDE].alone(task.bytes, task.steps) > links[ACROSS].alone(size, task.steps)
+    if slower_inside:
+        return task if task.link == INSIDE else replace(task, link=INSIDE)
+    return replace(task, link=ACROSS, bytes=size)
