@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from utils.theory.events import Event
 from utils.theory.fsdp_step import FsdpStep
@@ -13,7 +14,7 @@ from utils.theory.units import GB, format_seconds
 from utils.views.bars import draw_key, gb
 from utils.views.board import Scene
 from utils.views.clock import draw_clock
-from utils.views.figure import WIDTH
+from utils.views.figure import DOTS_PER_INCH, WIDTH
 from utils.views.kinds import PART_LOOKS, Look
 from utils.views.memory_curve import ROOM, Plot, draw_curve, draw_phases, most_of_each
 from utils.views.palette import COMMUNICATION, COMPUTE, INK, PAPER, SMALL, TITLE, paler
@@ -132,12 +133,21 @@ def _draw_time(scene: Scene, shown: Shown) -> None:
             for gathers, its in ((True, _GATHER), (False, _SCATTER)):
                 mine = [event for event in timeline.events if _moves(event, gathers)]
                 _draw_spans(scene, [(event.start, event.end) for event in mine], scale, top, its)
+    _draw_exposed(scene, joined(timeline.exposed_spans, 1 / scale), scale)
+    draw_clock(scene, seconds, _CLOCK + 4 * _LANE + 4, _LEFT, _SPAN)
+
+
+def _draw_exposed(scene: Scene, spans: Sequence[tuple[float, float]], scale: float) -> None:
+    """One striped box, and white over the parts in which something computed: many striped boxes are slow to draw."""
     top = _CLOCK + 3 * _LANE
     scene.write(_LEFT - 8, top + _LANE / 2, "exposed", SMALL, align="right")
-    for begin, end in joined(timeline.exposed_spans, 1 / scale):
-        width = max(1.0, (end - begin) * scale)
-        scene.box(_LEFT + begin * scale, top + 2, width, _LANE - 4, PAPER, COMMUNICATION.colour, hatched=True)
-    draw_clock(scene, seconds, _CLOCK + 4 * _LANE + 4, _LEFT, _SPAN)
+    if spans:
+        left, right = _LEFT + spans[0][0] * scale, _LEFT + spans[-1][1] * scale
+        width = max(1.0, right - left)
+        scene.box(left, top + 2, width, _LANE - 4, PAPER, COMMUNICATION.colour, hatched=True)
+    y, thick = top + _LANE / 2, (_LANE - 1) * 72 / DOTS_PER_INCH
+    for (_, begin), (end, _) in pairwise(spans):
+        scene.line(_LEFT + begin * scale, y, _LEFT + end * scale, y, PAPER, thick)
 
 
 def _draw_spans(scene: Scene, spans: Sequence[tuple[float, float]], scale: float, top: float, colour: str) -> None:
