@@ -7,8 +7,13 @@ import re
 import sys
 
 SHOWN_PER_RANK = 20_000  # characters; the whole stays in `run.printed`
-# gloo's own banner, one for each group and rank, says nothing that a learner asked for.
-_BANNER = re.compile(r"^\[Gloo\] Rank \d+ is connected to \d+ peer ranks\..*\n?", re.MULTILINE)
+# gloo's own banner, one for each group and rank, says nothing that a learner asked for. Nor does torch's store with its
+# word that an address has no name.
+_BANNER = re.compile(
+    r"^\[Gloo\] Rank \d+ is connected to \d+ peer ranks\..*\n?"
+    r"|^\[W[\d. :]+ socket\.cpp:\d+\] \[c10d\] The hostname of the client socket cannot be retrieved\..*\n?",
+    re.MULTILINE,
+)
 
 
 def read_printed(folder: str, world_size: int) -> list[str]:

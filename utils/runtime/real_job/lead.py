@@ -27,6 +27,9 @@ from utils.runtime.supervisor import Supervisor
 
 LATEST = 600.0  # seconds that the other ranks may come later than rank 0: a cell may compute long on a slow host
 
+# Seconds: as `local_ranks` has it; more, for it also limits how long the ranks of slow hosts may take to meet.
+_GROUP_TIMEOUT_BEYOND = 180.0
+
 
 class Lead:
     """Rank 0's part in the job. `store` is where the job's key-value store listens: host and port."""
@@ -136,7 +139,9 @@ class Lead:
         hosts, members = self._hosts[: ask.world_size], self._members[: ask.world_size - 1]
         job = new_job(ask, ship.pack_call(ask.fn, ask.args), self._backend(ask.backend, hosts))
         self._launches += 1
-        job = replace(job, folder=f"ranks-{self._token}-{self._launches}")
+        job = replace(
+            job, folder=f"ranks-{self._token}-{self._launches}", group_timeout=ask.timeout + _GROUP_TIMEOUT_BEYOND
+        )
         folder = at_home(job, hosts[0].node)
         ranks: list[processes.RankProcess] = []
         supervisor = None
