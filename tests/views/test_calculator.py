@@ -1,48 +1,44 @@
 """What all calculators share: a misspelt setting is refused in a sentence."""
 
+import importlib
+import pkgutil
+
 import pytest
 
-from utils.runtime.dry_run import dry_run
-from utils.views.collective_calculator import CollectiveCalculator
+from utils import views
+from utils.views.calculator import Calculator
 from utils.views.dry_run_widget import DryRunWidget
-from utils.views.fit_calculator import FitCalculator
-from utils.views.lifecycle_calculator import LifecycleCalculator
-from utils.views.lifecycle_stepper import LifecycleStepper
-from utils.views.memory_calculator import MemoryCalculator
-from utils.views.moves_calculator import MovesCalculator
-from utils.views.overlap_calculator import OverlapCalculator
-from utils.views.peers_calculator import PeersCalculator
-from utils.views.ring_calculator import RingCalculator
-from utils.views.ring_stepper import RingStepper
-from utils.views.zero_calculator import ZeroCalculator
 
-CALCULATORS = {
-    CollectiveCalculator: ("rank", "ranks"),
-    FitCalculator: ("gpu", "gpus"),
-    LifecycleCalculator: ("layer", "layers"),
-    LifecycleStepper: ("Ranks", "ranks"),
-    MemoryCalculator: ("memories", "memory"),
-    MovesCalculator: ("shardsize", "shard_size"),
-    OverlapCalculator: ("token", "tokens"),
-    PeersCalculator: ("gpu", "gpus"),
-    RingCalculator: ("rank", "ranks"),
-    RingStepper: ("steps", "step"),
-    ZeroCalculator: ("microbatches", "micro_batches"),
-}
+for module in pkgutil.iter_modules(views.__path__):
+    importlib.import_module(f"utils.views.{module.name}")
+KINDS = sorted(Calculator.__subclasses__(), key=lambda kind: kind.__name__)
 
 
-@pytest.mark.parametrize("kind", [*CALCULATORS, DryRunWidget], ids=lambda kind: kind.__name__)
-def test_a_misspelt_setting_is_refused_in_a_sentence(kind):
-    made = kind(dry_run) if kind is DryRunWidget else kind()
-    wrong, right = CALCULATORS.get(kind, ("recomputed", "recompute"))
+def test_there_are_calculators():
+    assert len(KINDS) >= 13
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
+def made(request):
+    kind = request.param
+    found = kind(lambda *_, **__: None) if kind is DryRunWidget else kind()
+    yield found
+    found.close_all()
+
+
+def test_a_misspelt_setting_is_refused_in_a_sentence(made):
+    kind, right = type(made).__name__, max(made.settings(), key=len)
     picture = made._image.value
-    with pytest.raises(AttributeError, match=f"the setting of a {kind.__name__} is '{wrong}'") as caught:
-        setattr(made, wrong, 4)
+    with pytest.raises(AttributeError, match=f"the setting of a {kind} is '{right}x'") as caught:
+        setattr(made, f"{right}x", 4)
     assert f"did you mean '{right}'" in str(caught.value) and "\n" not in str(caught.value)
     with pytest.raises(AttributeError, match=f"choose one of .*{right}"):
         made.qqqq = 4
     assert made._image.value == picture
+
+
+def test_settings_can_be_set_and_so_can_what_every_widget_has(made):
     for name in made.settings():
         setattr(made, name, getattr(made, name))
     made.layout.width = "900px"
-    made.close_all()
+    made.result = made.result
