@@ -48,3 +48,10 @@ def spread(times: list[float]) -> float:
     """A against A: the median of the even rounds over the median of the odd ones, the larger over the smaller."""
     even, odd = statistics.median(times[::2]), statistics.median(times[1::2] or times)
     return max(even, odd) / min(even, odd)
+
+
+def resident() -> tuple[int, int]:
+    """(now, at most since the process began) bytes of this process in memory, by the kernel's account."""
+    with open("/proc/self/status") as file:
+        fields = dict(line.split(":", 1) for line in file)
+    return tuple(1024 * int(fields[name].split()[0]) for name in ("VmRSS", "VmHWM"))  # type: ignore[return-value]

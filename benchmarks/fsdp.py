@@ -15,35 +15,31 @@ import argparse
 import os
 import statistics
 import sys
-from contextlib import nullcontext
 from typing import Any
 
 import torch
-from torch import nn
 
 from benchmarks.figures import Figure
 from benchmarks.sharded import (
     COUNT,
-    Gathers,
-    adam,
+    WIDTH,
+    in_memory,
     in_turns,
     paced_layers,
+    real_layers,
     sgd,
     slowest,
     torchs_step,
     your_step,
 )
-from benchmarks.zero import resident
 from utils import Cluster, launch
 from utils.notebooks.answers import load_answers
-from utils.runtime.held import Held
-from utils.runtime.ledger import Ledger
 from utils.theory.lifecycle import lifecycle
 from utils.theory.units import MB, format_speed
 
 AT_MOST = 1.05  # times the step of `fully_shard` at its best, and the spread on top
 FROM_FORMULA = 0.02
-WIDTH, SAMPLES = 1024, 256  # of layers that compute: 4 MiB of weights; rows of a rank's batch
+SAMPLES = 256  # rows of a rank's batch, for layers that compute
 #: ranks, bits per second of the links (None: loopback), whether the layers are paced.
 PLACES: tuple[tuple[int, float | None, bool], ...] = (
     (2, 100e6, True),
@@ -53,12 +49,6 @@ PLACES: tuple[tuple[int, float | None, bool], ...] = (
     (2, 1e9, False),
     (2, None, False),
 )
-
-
-def real_layers() -> list[nn.Module]:
-    """Layers that compute, the same on every rank."""
-    torch.manual_seed(0)
-    return [nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(COUNT)]
 
 
 def all_in_turns(rank: int, fsdp: Any, prefetch: Any, paced: bool, rounds: int) -> dict[str, list[float]]:
@@ -97,38 +87,6 @@ def compare_times(lab: Any, rounds: int) -> list[Figure]:
         name = f"step of lab 05's prefetch over fully_shard at its best, {where}"
         figures.append(Figure(name, ratio, f"<= {AT_MOST} + spread", chance, ratio <= AT_MOST + chance - 1))
     return figures
-
-
-def in_memory(rank: int, wrapper: Any, best: bool, what: str) -> int:
-    """In a rank: at most so many bytes in a step of `wrapper`, or of `fully_shard` where that is None.
-
-    what: "parameters", at a ledger's events; "tensors", all that live; "process", by how much it has grown.
-    """
-    torchs_step([nn.Linear(2, 2)], torch.ones(1, 2), adam, best)()  # connections, threads, what is imported late
-    before, _ = resident()
-    layers, optimizers, gathers = real_layers(), [], Gathers()
-    inputs = torch.ones(2, WIDTH, requires_grad=True)
-
-    def make_optimizer(tensors: Any) -> torch.optim.Optimizer:
-        optimizers.append(adam(tensors))
-        return optimizers[-1]
-
-    with Held(layers) if what == "tensors" else nullcontext() as held:
-        if wrapper is not None:
-            step = your_step(wrapper, layers, inputs, make_optimizer)
-        else:
-            step = torchs_step(layers, inputs, make_optimizer, best, gathers)
-        for _ in range(2):
-            step()
-        if held is not None:
-            held.forget_peak()
-        if what != "parameters":
-            step()
-            return resident()[1] - before if held is None else held.peak
-    ledger = Ledger(nn.Sequential(*layers), optimizers, weights=gathers.alive)
-    with ledger.over_time() as history:
-        step()
-    return max(sample.holdings.weights + sample.holdings.master_weights for sample in history.samples)
 
 
 def compare_memory(prefetch: Any) -> list[Figure]:

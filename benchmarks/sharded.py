@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -17,13 +18,17 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
+from benchmarks.figures import resident
 from utils import all_gather_single, reduce_scatter_single
+from utils.runtime.held import Held
+from utils.runtime.ledger import Ledger
 from utils.runtime.paced import PacedLayer
 from utils.runtime.recorder import clock
 from utils.runtime.storages import Storages
 from utils.theory.units import MiB
 
 COUNT, UNIT, FORWARD = 8, 2 * MiB, 0.050  # units; of each: bytes, seconds of forward, half of backward's
+WIDTH = 1024  # of units that compute: 4 MiB of weights
 WARM_UP = 2  # steps: buffers and connections are there
 
 Step = Callable[[], None]
@@ -33,6 +38,12 @@ MakeOptimizer = Callable[[Sequence[torch.Tensor]], torch.optim.Optimizer]
 def paced_layers() -> list[nn.Module]:
     """Units that take their time by waiting; a parameter has 4 B."""
     return [PacedLayer(UNIT // 4, FORWARD) for _ in range(COUNT)]
+
+
+def real_layers() -> list[nn.Module]:
+    """Layers that compute, the same on every rank."""
+    torch.manual_seed(0)
+    return [nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(COUNT)]
 
 
 def sgd(tensors: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
@@ -153,3 +164,35 @@ def in_turns(steps: dict[str, Step], rounds: int) -> dict[str, list[float]]:
 def slowest(by_rank: Sequence[dict[str, list[float]]]) -> dict[str, list[float]]:
     """Each step as long as on its slowest rank."""
     return {name: [max(at) for at in zip(*(times[name] for times in by_rank), strict=True)] for name in by_rank[0]}
+
+
+def in_memory(rank: int, wrapper: Any, best: bool, what: str) -> int:
+    """In a rank: at most so many bytes in a step of `wrapper`, or of `fully_shard` where that is None.
+
+    what: "parameters", at a ledger's events; "tensors", all that live; "process", by how much it has grown.
+    """
+    torchs_step([nn.Linear(2, 2)], torch.ones(1, 2), adam, best)()  # connections, threads, what is imported late
+    before, _ = resident()
+    layers, optimizers, gathers = real_layers(), [], Gathers()
+    inputs = torch.ones(2, WIDTH, requires_grad=True)
+
+    def make_optimizer(tensors: Any) -> torch.optim.Optimizer:
+        optimizers.append(adam(tensors))
+        return optimizers[-1]
+
+    with Held(layers) if what == "tensors" else nullcontext() as held:
+        if wrapper is not None:
+            step = your_step(wrapper, layers, inputs, make_optimizer)
+        else:
+            step = torchs_step(layers, inputs, make_optimizer, best, gathers)
+        for _ in range(2):
+            step()
+        if held is not None:
+            held.forget_peak()
+        if what != "parameters":
+            step()
+            return resident()[1] - before if held is None else held.peak
+    ledger = Ledger(nn.Sequential(*layers), optimizers, weights=gathers.alive)
+    with ledger.over_time() as history:
+        step()
+    return max(sample.holdings.weights + sample.holdings.master_weights for sample in history.samples)

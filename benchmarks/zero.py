@@ -27,7 +27,7 @@ from torch import nn
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
-from benchmarks.figures import Figure, spread
+from benchmarks.figures import Figure, resident, spread
 from utils import Cluster, launch
 from utils.notebooks.answers import load_answers
 from utils.runtime.held import Held
@@ -95,13 +95,6 @@ def in_turns(rank: int, zero1: Any, rounds: int) -> tuple[list[float], list[floa
             step()
             found.append(clock() - begin)
     return times[0][WARM_UP:], times[1][WARM_UP:]
-
-
-def resident() -> tuple[int, int]:
-    """(now, at most since the process began) bytes of this process in memory, by the kernel's account."""
-    with open("/proc/self/status") as file:
-        fields = dict(line.split(":", 1) for line in file)
-    return tuple(1024 * int(fields[name].split()[0]) for name in ("VmRSS", "VmHWM"))  # type: ignore[return-value]
 
 
 def in_memory(rank: int, make: MakeStep) -> tuple[int, int]:
