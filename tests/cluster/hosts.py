@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.runtime.kernel_link import KernelLinks, enter
+from utils.runtime.leaving import die_with_parent
 
 ROOT = Path(__file__).parents[2]
 SPEED = 4e9  # bits per second of each host's link: as fast as two cores of a busy machine have use for
@@ -44,22 +45,20 @@ def run_on_hosts(notebook, folder, ranks_per_host=2, timeout=1500, environment=N
                             *_launcher(node, ranks_per_host),
                             str(notebook),
                         ],
-                        preexec_fn=lambda door=door: enter(door),
+                        preexec_fn=lambda door=door: (enter(door), die_with_parent()),
                         cwd=ROOT,
                         env=_environment(environment),
                         stdin=subprocess.DEVNULL,
                         stdout=out,
                         stderr=err,
-                        start_new_session=True,
                     )
                 )
         codes = tuple(each.wait(timeout) for each in started)
         moved = tuple(now - then for now, then in zip(links.counters(), before, strict=True))
     finally:
         for each in started:
-            if each.poll() is None:
-                os.killpg(each.pid, 9)
-                each.wait()
+            each.kill()  # the launcher is then told to end, and ends its ranks
+            each.wait()
         links.close()
     texts = [tuple((folder / f"{name}.{node}").read_text() for node in (0, 1)) for name in ("out", "err")]
     return Done(codes, *texts, moved)
@@ -81,7 +80,7 @@ def _own_name_and_clock(node, hosts):
     names = "".join(rf"{address} host{k}\n" for k, address in enumerate(_ADDRESSES))
     become = f"""hostname "$0" && printf '127.0.0.1 localhost\\n{names}' > "$1" && mount --bind "$1" /etc/hosts"""
     return [
-        *("unshare", "--mount", "--uts", *clock, "--fork", "--kill-child"),
+        *("unshare", "--mount", "--uts", *clock, "--fork", "--kill-child=SIGTERM"),
         *("sh", "-c", f'{become} && shift && exec "$@"', f"host{node}", str(hosts)),
     ]
 

@@ -1,12 +1,12 @@
 """`python -m utils run` under `torch.distributed.run` on two hosts of two ranks, with c10d rendezvous between them."""
 
 import json
-import re
 
 import pytest
 
 from tests.cluster.hosts import ROOT, has_own_clocks, run_on_hosts
 from tests.cluster.notebooks import SETUP, write_notebook
+from tests.cluster.stored import missing_lines, summary
 from tests.runtime.namespaces import needs_namespaces
 
 pytestmark = [pytest.mark.cluster, needs_namespaces]
@@ -45,9 +45,9 @@ print("seen", json.dumps({
 def test_a_solution_passes_its_checks(solution, tmp_path):
     done = run_on_hosts(solution, tmp_path)
     assert done.codes == (0, 0), done.printed[0][-3000:] + done.errors[0][-3000:]
-    last = done.printed[0].splitlines()[-1]
-    found = re.fullmatch(r"\S+: \d+ cells run on 4 ranks, 2 hosts; (\d+) of (\d+) checks passed", last)
-    assert found and found[1] == found[2] != "0", last
+    cells, passed, checked = summary(done.printed[0], "4 ranks, 2 hosts")
+    assert cells and passed == checked > 0
+    assert missing_lines(solution, done.printed[0]) == []
     assert done.printed[1] == ""  # rank 0 alone is heard
     assert min(link.sent for link in done.links) > 100_000  # its ranks did talk across
 
