@@ -6,6 +6,9 @@ import torch.distributed as dist
 from utils import all_gather_single, reduce_scatter_single
 
 
+UNDER_WAY = []  # at most one unit, whose all-reduce nobody has waited for yet
+
+
 class Unit:
     """A unit with hooks of its own."""
 
@@ -38,10 +41,12 @@ class Unit:
             self.reduce()
 
     def reduce(self):
-        self.add()
+        while UNDER_WAY:
+            UNDER_WAY.pop().add()
         part = torch.empty_like(self.mine)
         reduce_scatter_single(part, take_gradients(self.parameters, self.flat), group=self.shard_group)
         self.under_way = part, dist.all_reduce(part, group=self.replica_group, async_op=True)
+        UNDER_WAY.append(self)
         self.free()
 
     def add(self):
@@ -66,8 +71,9 @@ def hsdp(units, make_optimizer, shard_group, replica_group):
             if any(p.grad is not None for p in unit.parameters):
                 unit.reduce()
             unit.free()
+        while UNDER_WAY:
+            UNDER_WAY.pop().add()
         for unit, master in zip(trained, masters, strict=True):
-            unit.add()
             master.grad = unit.gradient.float()
         optimizer.step()
         optimizer.zero_grad()

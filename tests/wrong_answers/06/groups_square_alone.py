@@ -1,4 +1,4 @@
-"""rank 2's shard group is"""
+"""on 1 node of 4 ranks: the groups are transposed"""
 
 import torch.distributed as dist
 
