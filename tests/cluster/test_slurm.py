@@ -28,11 +28,11 @@ def test_a_solution_passes_its_checks_as_a_job(solution, environment, tmp_path):
     assert missing_lines(solution, printed) == []
 
 
-def test_a_job_of_four_ranks_that_fails_has_a_status_that_says_so(environment, tmp_path):
+def test_a_job_of_three_ranks_that_fails_has_a_status_that_says_so(environment, tmp_path):
     output = tmp_path / "out"
-    notebook = write_notebook(tmp_path / "a.ipynb", SETUP, "print('sizes', launch(size, 4).values)", "1 / 0")
-    more = {"RANKS_PER_NODE": "4"}
+    notebook = write_notebook(tmp_path / "a.ipynb", SETUP, "print('sizes', launch(size, 3).values)", "1 / 0")
+    more = {"RANKS_PER_NODE": "3"}
     code = submit(environment | more, f"--output={output}", "clusters/slurm.sbatch", str(notebook))
     assert code == 1
-    assert "sizes (4, 4, 4, 4)" in output.read_text()
+    assert "sizes (3, 3, 3)" in output.read_text()
     assert "a.ipynb: Cell In[3] raised" in output.read_text() and "ZeroDivisionError" in output.read_text()
