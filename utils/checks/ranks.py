@@ -215,7 +215,8 @@ def _told(error: RankFailed, world_size: int, several: bool) -> Exception:
     if first.kind == "NotImplementedError" and first.inside is None and frame is not None:
         return NotBegun(f"`{frame.function}` still raises NotImplementedError: write its body.")
     if first.kind == "RanksDisagree":
-        return Mistake(f"{_disagreement(first.message)}{_lines_of(str(error))}{_on_case(first, several)}.")
+        lines = _lines_of(str(error), first.message)
+        return Mistake(f"{_disagreement(first.message)}{lines}{_on_case(first, several)}.")
     if first.kind == "SystemExit":
         what = f"ends its process: {first.first_line}"
     else:
@@ -250,10 +251,14 @@ def _disagreement(message: str) -> str:
     )
 
 
-def _lines_of(report: str) -> str:
-    """The learner's lines that a report names, whichever rank stood at them."""
-    lines = {int(n): text for n, text in re.findall(r", line (\d+), in \S+\n +(.+)", report)}
-    lines |= {int(n): text for n, text in re.findall(r"line (\d+) of \S+ \([^)]*\): (.+)", report)}
+def _lines_of(report: str, message: str) -> str:
+    """The learner's lines at which the ranks issued what they disagree about; where else a rank stood is chance."""
+    number = re.search(r"as collective #(\d+) of", message)
+    issued = rf" \w+ #{number.group(1)} .*? at" if number else ""
+    found = re.findall(r", line (\d+), in \S+\n +(.+)", report)[-1:]  # the innermost
+    for where in (rf"(?:waits in|with){issued}", r"raised RanksDisagree: .*? at"):
+        found += re.findall(rf"{where} line (\d+) of \S+ \([^)]*\): (.+?)(?: not complete)?$", report, re.MULTILINE)
+    lines = {int(line): text for line, text in found}
     return f" (line {', line '.join(f'{n}: `{lines[n]}`' for n in sorted(lines))})" if lines else ""
 
 
