@@ -34,7 +34,7 @@ class _Touches(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        if WORKS.in_use and _reads_or_writes(func):
+        if WORKS.in_use and reads_or_writes(func):
             for tensor in tree_leaves((args, kwargs)):
                 if isinstance(tensor, torch.Tensor):
                     _note(func, tensor)
@@ -50,7 +50,7 @@ def _note(func: Any, tensor: torch.Tensor) -> None:
 
 
 @cache
-def _reads_or_writes(func: Any) -> bool:
+def reads_or_writes(func: Any) -> bool:
     """False for what makes a view, or a new tensor of the same kind, and so needs no number of the old one."""
     name = func._schema.name.partition("::")[2]
     return not (func.is_view or name.startswith("new_") or name.endswith("_like"))

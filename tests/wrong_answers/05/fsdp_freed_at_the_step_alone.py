@@ -1,4 +1,4 @@
-"""still"""
+"""it is freed only in the step"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""the model's weights do not move"""
+"""Gathered once for all"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""sends"""
+"""unit 0 is gathered 2 times in one forward"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""the gradient of `3.bias` on rank 0 is not a single process's"""
+"""the weights of unit 3, the last of the forward, never move"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""layers"""
+"""it is freed only in the backward"""
 
 from functools import partial
 

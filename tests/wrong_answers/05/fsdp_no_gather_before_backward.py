@@ -1,4 +1,4 @@
-"""your function"""
+"""Gather each unit again before its backward"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""nothing is sharded"""
+"""the optimizer is made before sharding"""
 
 from functools import partial
 

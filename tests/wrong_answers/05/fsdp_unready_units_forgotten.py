@@ -1,4 +1,4 @@
-"""is never reduced"""
+"""One of its parameters is not used, so that it never becomes ready"""
 
 from functools import partial
 

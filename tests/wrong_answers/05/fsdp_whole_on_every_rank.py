@@ -1,4 +1,4 @@
-"""nothing is sharded"""
+"""full masters and moments on each of 2 ranks"""
 
 import torch.distributed as dist
 

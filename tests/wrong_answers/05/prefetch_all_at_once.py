@@ -1,4 +1,4 @@
-"""too many layers at once"""
+"""all 5 units are gathered during the forward of unit 0"""
 
 from functools import partial
 

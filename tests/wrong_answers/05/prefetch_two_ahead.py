@@ -1,4 +1,4 @@
-"""too many layers at once"""
+"""unit 2 is gathered already"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""two all-gathers and a reduce-scatter for each micro-batch send"""
+"""In backward the next is the one before"""
 
 from functools import partial
 

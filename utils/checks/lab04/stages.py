@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -74,13 +74,17 @@ class Exam:
             (3, (Case(DEEP, "momentum"), Case(SIZES, "SGD"))),
         )
         for ranks, cases in runs:
-            try:
-                seen = run_cases(answer, {c.name: self.observer(c) for c in cases}, ranks, true_reduce_scatter=True)
-            except Mistake as mistake:
-                raise Mistake(f"{mistake}{_EMPTIED if 'SIGSEGV' in str(mistake) else ''}") from None
+            seen = self.run(answer, {c.name: self.observer(c) for c in cases}, ranks)
             for case in cases:
                 with on_case(case.name, seen[case.name], first=case in (SGD_CASE, WEIGHED_CASE)):
                     self.judge(case, seen[case.name])
+
+    def run(self, answer: Any, cases: Mapping[str, Callable[..., Trained]], ranks: int) -> dict[str, list[Seen]]:
+        """Some cases in one launch."""
+        try:
+            return run_cases(answer, cases, ranks, true_reduce_scatter=True)
+        except Mistake as mistake:
+            raise Mistake(f"{mistake}{_EMPTIED if 'SIGSEGV' in str(mistake) else ''}") from None
 
     def observer(self, case: Case) -> Callable[..., Trained]:
         """What runs in a rank: (answer, mark) -> Trained."""

@@ -1,7 +1,7 @@
 """Lab 05, a small FSDP from hooks: its exercises, in the order of the notebook."""
 
 from utils.checks.exercise import Exercise
-from utils.checks.lab05 import inference, sharding, training
+from utils.checks.lab05 import accumulating, inference, rooting, sharding, splitting, training
 
 EXERCISES = (
     Exercise(
@@ -75,5 +75,57 @@ EXERCISES = (
             "that trains. Whoever frees a unit whose gather is on its way waits for it first.",
         ),
         verify=training.verify_prefetch,
+    ),
+    Exercise(
+        "05.split",
+        "which unit, or the root, a parameter belongs to",
+        difficulty=2,
+        minutes=10,
+        parameters=("model", "units"),
+        hints=(
+            "For each parameter ask two things: which modules use it, and which units have all of these inside? What "
+            "if there are several, and what if there is none?",
+            "Treat the model as one more unit, the last: it has everything inside. Then each parameter goes to the "
+            "*smallest* of those that have all its users. `model.parameters()` gives a tied weight once.",
+            "A module's own parameters are `module.parameters(recurse=False)`; compare with `is`. Of a parameter take "
+            "the set of its users; a unit has all of them inside if that is a subset, `<=`, of `set(unit.modules())`. "
+            "The smallest unit is the one with the fewest modules.",
+        ),
+        verify=splitting.verify,
+    ),
+    Exercise(
+        "05.root",
+        "a root that is kept from forward to backward",
+        difficulty=4,
+        minutes=20,
+        parameters=("model", "units", "make_optimizer"),
+        hints=(
+            "What follows directly on the model's forward? So what would freeing the root after it and gathering it "
+            "again bring? And what follows when gradients are off?",
+            "Begin with a copy of `fsdp`. The groups are those of `split`, the modules `[*units, model]`. Only the "
+            "hook after the root's forward differs: it frees nothing, unless no backward will come.",
+            "In the hook after a forward a unit is freed always, the root if `torch.is_grad_enabled()` says False. "
+            "`gather` does nothing where the storage has its size, so that the root's pre-hook of "
+            "backward may stay. A unit whose parameters all lie in nested ones has an empty group: leave it out.",
+        ),
+        verify=rooting.verify,
+    ),
+    Exercise(
+        "05.accumulate",
+        "reduce in the last micro-batch alone",
+        difficulty=3,
+        minutes=15,
+        parameters=("units", "make_optimizer"),
+        hints=(
+            "Autograd adds to a `.grad` that is there. So what has to happen to a unit's gradients in a micro-batch "
+            "that is not the last: what, and what not? And its weights?",
+            "Begin with a copy of `fsdp`. When a unit's last gradient of this backward is ready, its weights are "
+            "freed; only if gradients are to be reduced now, it is reduced. `.grad is not None` no longer tells what "
+            "is ready: the micro-batches before have left theirs.",
+            "Before a unit's backward note how many gradients are missing, `len(groups[number])`; each call of `ready` "
+            "takes one away, and at 0 the unit is reduced, or its weights alone are freed. `set_sync` writes to a name "
+            "of the function around it: `nonlocal sync`.",
+        ),
+        verify=accumulating.verify,
     ),
 )

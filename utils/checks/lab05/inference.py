@@ -13,10 +13,13 @@ from torch.distributed.fsdp import FSDPModule
 
 from utils.checks.lab01.cases import on_case
 from utils.checks.lab04.models import SIZES, TIED, Model
-from utils.checks.lab05.life import Life, judge_life
+from utils.checks.lab05.exam import orders, wrong_order
+from utils.checks.lab05.life import Life
+from utils.checks.lab05.lifecycle import judge_life
 from utils.checks.lab05.models import LIFE, units
+from utils.checks.lab05.running import run
 from utils.checks.lab05.watching import Watch
-from utils.checks.ranks import Mark, Seen, run_cases
+from utils.checks.ranks import Mark, Seen
 from utils.checks.verdict import Mistake
 from utils.runtime.held import Held
 
@@ -36,7 +39,7 @@ class Inference(Life):
 
 def verify(answer: Any) -> str:
     for ranks, model in RUNS:
-        seen = run_cases(answer, {model.name: partial(observe, model)}, ranks)[model.name]
+        seen = run(answer, {model.name: partial(observe, model)}, ranks)[model.name]
         with on_case(model.name, seen, first=model == LIFE):
             judge(model, seen)
     return (
@@ -68,7 +71,7 @@ def observe(model: Model, answer: Any, mark: Mark) -> Inference:
         outputs = [output.clone() for output in outputs]
         own = sum(output.nbytes for output in outputs)
         left = held.at_rest() - own if model == LIFE else 0
-    return Inference(tuple(watch.moments), "", tuple(outputs), left)
+    return Inference(tuple(watch.moments), outputs=tuple(outputs), held=left)
 
 
 def judge(model: Model, seen: Sequence[Seen]) -> None:
@@ -83,6 +86,7 @@ def judge(model: Model, seen: Sequence[Seen]) -> None:
                 wanted = whole(model.batches(world_size, call)[rank][0])
             off = (output - wanted).abs().max().item() / wanted.abs().max().item()
             if not off <= TOLERANCE:
+                _judge_order(model, model.batches(world_size, call)[rank][0], output, world_size)
                 raise Mistake(
                     f"forward {call} on rank {rank} of {world_size} does not give what the whole model gives (off by "
                     f"{off:.1g} of its largest number): is every unit gathered, all slices in order, when it computes?"
@@ -90,6 +94,23 @@ def judge(model: Model, seen: Sequence[Seen]) -> None:
     if model == LIFE:
         judge_life(seen, ahead=False)
         _judge_held(seen)
+
+
+def _judge_order(model: Model, inputs: torch.Tensor, output: torch.Tensor, ranks: int) -> None:
+    """Raise Mistake if the outputs are those of units whose slices were gathered in another order."""
+    for words, order in orders(ranks):
+        other = model.build()
+        with torch.no_grad():
+            for unit in units(model, other):
+                parameters = list(unit.parameters())
+                numbers = torch.cat([p.flatten() for p in parameters])
+                padded = torch.cat([numbers, numbers.new_zeros(-len(numbers) % ranks)]).view(ranks, -1)
+                turned = padded[order].flatten()[: len(numbers)].split([p.numel() for p in parameters])
+                for p, part in zip(parameters, turned, strict=True):
+                    p.copy_(part.view_as(p))
+            wanted = other(inputs)
+        if (output - wanted).abs().max() <= TOLERANCE * wanted.abs().max():
+            raise Mistake(wrong_order(words))
 
 
 def _judge_held(seen: Sequence[Seen]) -> None:

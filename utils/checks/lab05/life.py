@@ -3,134 +3,154 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from utils.checks.lab01.traps import lopsided
 from utils.checks.lab04.made import Made
-from utils.checks.lab05.models import LIFE, sizes, units
+from utils.checks.lab04.models import Model
+from utils.checks.lab05.models import LIFE, units
+from utils.checks.lab05.running import is_empty, learners
 from utils.checks.lab05.watching import Moment, Watch
-from utils.checks.ranks import Mark, Seen
+from utils.checks.ranks import Mark
 from utils.checks.verdict import Mistake, with_article
 
 STEPS = 2
-_SECTIONS = {"forward": "forward", "backward": "backward", "evaluation": "forward in an evaluation"}
+SECTIONS = {"forward": "forward", "backward": "backward", "evaluation": "forward in an evaluation"}
+
+Groups = Sequence[Sequence[nn.Parameter]]
 
 
 @dataclass(frozen=True)
 class Life:
-    """One rank's moments; `returned`, in words, if the answer returned no function."""
+    """One rank's moments.
+
+    returned   in words, if the answer returned something else than it should
+    empty      the phase in which a unit computed whose storage was empty; "" if none did
+    """
 
     moments: tuple[Moment, ...] = ()
     returned: str = ""
+    empty: str = ""
 
 
-def observe_training(answer: Any, mark: Mark) -> Life:
+@dataclass(frozen=True)
+class Trial:
+    """How an answer is called and what is watched.
+
+    model    on which
+    watched  (model) -> the modules that count as units, and the parameters that are each one's own
+    call     (answer, model, make_optimizer) -> what it returned
+    micro    whether each micro-batch of a step reduces its gradients: said to `set_sync` where the answer returns one
+    """
+
+    model: Model
+    watched: Callable[[nn.Module], tuple[Sequence[nn.Module], Groups]]
+    call: Callable[[Any, nn.Module, Any], Any]
+    micro: tuple[bool, ...] = (True,)
+
+
+def plainly(answer: Any, built: nn.Module, make_optimizer: Any) -> Any:
+    """`answer(units, make_optimizer)`."""
+    return answer(units(LIFE, built), make_optimizer)
+
+
+def each_whole(built: nn.Module) -> tuple[Sequence[nn.Module], Groups]:
+    given = units(LIFE, built)
+    return given, [list(unit.parameters()) for unit in given]
+
+
+PLAIN = Trial(LIFE, each_whole, plainly)
+
+
+def sizes_of(trial: Trial) -> tuple[int, ...]:
+    """Bytes of each unit that is watched."""
+    return tuple(sum(p.nbytes for p in group) for group in trial.watched(trial.model.build())[1])
+
+
+def section(step: int, phase: str, micro: int = 0) -> str:
+    """The label in the record under which something is issued."""
+    return f"step {step}, {phase}{f' {micro}' if micro else ''}"
+
+
+def observe_life(trial: Trial, answer: Any, mark: Mark) -> Life:
     """In a rank: two training steps, and after each an evaluation without gradients."""
     warnings.filterwarnings("ignore", message="Full backward hook is firing")  # the first unit's inputs are data
-    model, rank, world_size = LIFE.build(), dist.get_rank(), dist.get_world_size()
-    given = units(LIFE, model)
-    watch, made = Watch(given, mark), Made("SGD")
+    warnings.filterwarnings("ignore", message=".*returned a view tensor")
+    model, rank, world_size = trial.model.build(), dist.get_rank(), dist.get_world_size()
+    watch, made = Watch(*_first_two(trial, model, mark)), Made("SGD")
     mark("prepare")
-    step = answer(given, made.make)
-    if not callable(step):
-        return Life(returned="nothing" if step is None else with_article(type(step).__name__))
+    returned = trial.call(answer, model, made.make)
+    several = len(trial.micro) > 1
+    step, set_sync = returned if several and isinstance(returned, tuple) and len(returned) == 2 else (returned, None)
+    if not callable(step) or (several and not callable(set_sync)):
+        return Life(returned="nothing" if returned is None else with_article(type(returned).__name__))
     watch.end()
-    for number in range(STEPS):
-        watch.step = number
-        inputs, targets = LIFE.batches(world_size, number)[rank]
-        watch.begin("forward")
-        loss = lopsided(model(inputs), targets)
-        watch.end()
-        watch.begin("backward")
-        loss.backward()
-        watch.end()
-        watch.begin("step")
-        step()
-        watch.end()
-        watch.begin("evaluation")
-        with torch.no_grad():
-            model(inputs)
-        watch.end()
-        mark("after")
+    try:
+        for number in range(STEPS):
+            watch.step = number
+            for micro, sync in enumerate(trial.micro):
+                if several:
+                    set_sync(sync)
+                _train(trial, model, watch, trial.model.batches(world_size, 10 * number + micro)[rank], micro)
+            watch.begin("step")
+            step()
+            watch.end()
+            watch.begin("evaluation")
+            with torch.no_grad():
+                model(trial.model.batches(world_size, 10 * number)[rank][0])
+            watch.end()
+            mark("after")
+    except RuntimeError as error:
+        if not is_empty(error) or learners(error):
+            raise
+        return Life(tuple(watch.moments), empty=watch.phase)
     return Life(tuple(watch.moments))
 
 
-def judge_life(seen: Sequence[Seen], ahead: bool) -> None:
-    """Raise Mistake unless the events come in the order of the lifecycle. ahead: the next gather must be under way."""
-    for each in seen:
-        for moment in each.value.moments:
-            if moment.unit < 0:
-                _judge_end(moment)
-            else:
-                _judge_unit(moment, ahead)
-        _judge_gathers(each)
+def _first_two(trial: Trial, model: nn.Module, mark: Mark) -> tuple[Sequence[nn.Module], Mark, Groups]:
+    modules, groups = trial.watched(model)
+    return modules, mark, groups
 
 
-def _judge_unit(moment: Moment, ahead: bool) -> None:
-    unit, last, where = moment.unit, len(sizes()) - 1, _SECTIONS[moment.phase]
-    back = moment.phase == "backward"
-    after = unit - 1 if back else unit + 1
-    has_next = 0 <= after <= last
-    more = moment.whole - {unit, after}
-    if len(moment.whole) > last:
-        raise Mistake(
-            f"all {last + 1} units are gathered during the {where} of unit {unit}: gather each before its own forward "
-            "and its own backward, and free it after."
-        )
-    done = sorted(j for j in more if (j > unit if back else j < unit))
-    if done:
-        raise Mistake(
-            f"during the {where} of unit {unit}, unit {done[0]} is gathered, and its own {where} is over: it is freed "
-            "too late, or the next unit is looked for in the wrong direction."
-        )
-    if more:
-        raise Mistake(
-            f"during the {where} of unit {unit}, unit {min(more)} is gathered already: at most the next one, "
-            f"{f'unit {after}' if has_next else 'here none'}, may be on its way."
-        )
-    if not (ahead and moment.over and has_next):
+def _train(trial: Trial, model: nn.Module, watch: Watch, batch: Any, micro: int) -> None:
+    inputs, targets = batch
+    more = f" {micro}" if micro else ""
+    watch.begin("forward", more)
+    loss = lopsided(model(inputs), targets)
+    watch.end()
+    watch.begin("backward", more)
+    loss.backward()
+    watch.end()
+
+
+def judge_returned(life: Life, wanted: str) -> None:
+    """Raise Mistake unless the answer returned what it should."""
+    if life.returned:
+        raise Mistake(f"your function returns {life.returned}; it is to return {wanted}.")
+
+
+def judge_empty(life: Life, root: int = -1) -> None:
+    """Raise Mistake if a unit computed whose weights had no memory. root: the number of the root, if there is one."""
+    if not life.empty:
         return
-    if after not in moment.whole and sizes()[after] not in moment.flying:
+    moments = [m for m in life.moments if m.phase == life.empty and m.unit >= 0]
+    if life.empty != "backward":
+        begun = [m.unit for m in moments if not m.over]
+        done = [m.unit for m in moments if m.over]
+        inside = [unit for unit in begun if begun.count(unit) > done.count(unit)]
+        unit, place = (inside or begun or [0])[-1], SECTIONS[life.empty]
+        name = "the root" if unit == root else f"unit {unit}"
         raise Mistake(
-            f"when the {where} of unit {unit} has computed, the gather of unit {after} is not issued yet: issue it "
-            f"before unit {unit} computes, so that both go on at once."
+            f"during the {place} of {name} weights are used that have no memory: gather the weights before a unit "
+            "computes (`register_forward_pre_hook`), and write into the storage of which they are views."
         )
-    if not moment.flying:
-        raise Mistake(
-            f"the prefetch blocks: the gather of unit {after} is waited for before unit {unit} has computed. Issue it "
-            f"with `async_op=True`, and wait for it when unit {after} begins."
-        )
-
-
-def _judge_end(moment: Moment) -> None:
-    kept = set(moment.whole)
-    if moment.phase == "forward":
-        kept -= {len(sizes()) - 1}  # its backward comes next
-    if not kept:
-        return
-    names = ", ".join(str(number) for number in sorted(kept))
-    when = {
-        "made": "nothing has computed yet",
-        "forward": "the forward is over",
-        "backward": "the backward is over",
-        "step": "the step is over",
-        "evaluation": "an evaluation without gradients is over",
-    }[moment.phase]
-    raise Mistake(f"{when}, and the weights of unit {names} are gathered: each rank is to hold its shards alone.")
-
-
-def _judge_gathers(seen: Seen) -> None:
-    """Raise Mistake if a unit is gathered twice where once is enough; units are told by their bytes."""
-    for step in range(STEPS):
-        for phase, where in _SECTIONS.items():
-            gathered = [op.bytes for label, op in seen.issued if label == f"step {step}, {phase}"]
-            kinds = [op.kind for label, op in seen.issued if label == f"step {step}, {phase}"]
-            for unit, size in enumerate(sizes()):
-                times = sum(k == "all_gather" and b == size for k, b in zip(kinds, gathered, strict=True))
-                if times > 1:
-                    raise Mistake(f"unit {unit} is gathered {times} times in one {where}; once is enough.")
+    raise Mistake(
+        "in backward weights are used that have no memory: autograd needs them a second time. Gather each unit again "
+        "before its backward (`register_full_backward_pre_hook`)."
+    )

@@ -1,28 +1,24 @@
-"""05.fsdp and 05.prefetch: lab 04's exam of sharded weights, then the order of events and frozen units."""
+"""05.fsdp and 05.prefetch: what is made, the order of events, lab 04's exam of sharded weights, and frozen units."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from utils.checks.lab01.cases import on_case
-from utils.checks.lab04.memory import ZERO3
-from utils.checks.lab04.stages import AS_THE_TWIN, Exam
+from utils.checks.lab04.stages import AS_THE_TWIN, SGD_CASE
 from utils.checks.lab04.training import Case, Trained
-from utils.checks.lab05.life import judge_life, observe_training
-from utils.checks.lab05.models import FROZEN, LIFE, TRAPS, units
-from utils.checks.ranks import Seen, run_cases
+from utils.checks.lab05.exam import EXAM, judge_missing_first, unless_empty
+from utils.checks.lab05.life import PLAIN, Trial, judge_returned, observe_life
+from utils.checks.lab05.lifecycle import judge_life
+from utils.checks.lab05.made import judge_start, observe_start
+from utils.checks.lab05.models import FROZEN, LIFE
+from utils.checks.lab05.running import run
+from utils.checks.ranks import Seen
 from utils.checks.verdict import Mistake
 
-EXAM = Exam(
-    ZERO3,
-    units,
-    passes=lambda k: 3 * k,
-    text="two all-gathers and a reduce-scatter for each micro-batch send",
-    remedy="Reduce-scatter each unit's: a rank needs the sum of its own slice alone.",
-    traps=TRAPS,
-)
 FROZEN_CASE = Case(FROZEN, "SGD", micro_batches=(1, 1))
 
 
@@ -34,14 +30,25 @@ class Lifecycle:
 
     def verify(self, answer: Any) -> None:
         """Raise Mistake, naming it, or return."""
+        judge_made(answer, PLAIN)
+        cases = {LIFE.name: partial(observe_life, PLAIN), SGD_CASE.name: partial(unless_empty, EXAM.observer(SGD_CASE))}
+        seen = run(answer, cases, 4)
+        with on_case(LIFE.name, seen[LIFE.name], first=True):
+            for each in seen[LIFE.name]:
+                judge_returned(each.value, "the function `step`")
+            judge_missing_first(EXAM, SGD_CASE, seen[SGD_CASE.name], seen[LIFE.name])
+            judge_life(seen[LIFE.name], self.ahead)
         EXAM.verify(answer)
-        cases = {LIFE.name: observe_training, FROZEN.name: EXAM.observer(FROZEN_CASE)}
-        for ranks in (2, 4):
-            seen = run_cases(answer, cases, ranks, true_reduce_scatter=True)
-            with on_case(LIFE.name, seen[LIFE.name], first=True):
-                judge_life(seen[LIFE.name], self.ahead)
-            with on_case(FROZEN.name, seen[FROZEN.name]):
-                judge_frozen(seen[FROZEN.name])
+        seen = run(answer, {FROZEN.name: EXAM.observer(FROZEN_CASE)}, 2)[FROZEN.name]
+        with on_case(FROZEN.name, seen):
+            judge_frozen(seen)
+
+
+def judge_made(answer: Any, trial: Trial) -> None:
+    """Raise Mistake if, before anything computes, an optimizer has other numbers than this rank's shards."""
+    case = partial(observe_start, trial.model.build, trial.call)
+    groups = trial.watched(trial.model.build())[1]
+    judge_start(run(answer, {trial.model.name: case}, 2)[trial.model.name], groups)
 
 
 def judge_frozen(seen: Sequence[Seen]) -> None:
@@ -67,7 +74,6 @@ def judge_frozen(seen: Sequence[Seen]) -> None:
                 )
 
 
-PLAIN, AHEAD = Lifecycle(ahead=False), Lifecycle(ahead=True)
 _HELD = (
     "On 4 ranks each holds 16Ψ/N after backward and after the step, within 1 %, and sends 3 (N - 1)/N S for each "
     "micro-batch. "
@@ -75,7 +81,7 @@ _HELD = (
 
 
 def verify_fsdp(answer: Any) -> str:
-    PLAIN.verify(answer)
+    Lifecycle(ahead=False).verify(answer)
     return (
         f"{AS_THE_TWIN} {_HELD}A unit is gathered once for its forward, once for its backward, and freed after each; "
         "an evaluation leaves nothing gathered; frozen units reduce nothing."
@@ -83,7 +89,7 @@ def verify_fsdp(answer: Any) -> str:
 
 
 def verify_prefetch(answer: Any) -> str:
-    AHEAD.verify(answer)
+    Lifecycle(ahead=True).verify(answer)
     return (
         f"{AS_THE_TWIN} {_HELD}While a unit computes, in forward, backward and evaluation, the gather of the next one "
         "is issued and not waited for, and no other unit is gathered."

@@ -6,7 +6,7 @@ clock. A unit is gathered where the storages under all its parameters have their
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,9 @@ class Moment:
     over    whether the unit's own computation is over; nothing of it is freed yet
     whole   units whose parameters have their memory
     flying  bytes of each gather that is issued and not waited for
+    step    the step
+    lacking parameters of the unit that have no `.grad` when its last gradient is ready
+    kept    bytes of all `.grad`s
     """
 
     phase: str
@@ -35,13 +38,22 @@ class Moment:
     over: bool
     whole: frozenset[int]
     flying: tuple[int, ...]
+    step: int = 0
+    lacking: int = 0
+    kept: int = 0
 
 
 class Watch:
-    """Notes a moment at the begin and the end of each unit's forward, and at its first and last gradient."""
+    """Notes a moment at the begin and the end of each unit's forward, and at its first and last gradient.
 
-    def __init__(self, units: list[nn.Module], mark: Mark) -> None:
-        self._units = [{p: p.nbytes for p in unit.parameters()} for unit in units]
+    groups: the parameters of each unit; all of the module's, if left out.
+    """
+
+    def __init__(
+        self, units: Sequence[nn.Module], mark: Mark, groups: Sequence[Sequence[nn.Parameter]] | None = None
+    ) -> None:
+        groups = groups or [list(unit.parameters()) for unit in units]
+        self._units = [{p: p.nbytes for p in group} for group in groups]
         self._mark = mark
         self._ready = [0] * len(units)
         self.phase, self.step = "made", 0
@@ -52,10 +64,11 @@ class Watch:
                 if p.requires_grad:
                     p.register_post_accumulate_grad_hook(lambda _, number=number: self._gradient(number))
 
-    def begin(self, phase: str) -> None:
+    def begin(self, phase: str, more: str = "") -> None:
+        """more: of the label in the record, such as the number of a micro-batch."""
         self.phase = phase
         self._ready = [0] * len(self._units)
-        self._mark(f"step {self.step}, {phase}")
+        self._mark(f"step {self.step}, {phase}{more}")
 
     def end(self) -> None:
         """The phase is over."""
@@ -68,7 +81,11 @@ class Watch:
             if all(storage_bytes(p.untyped_storage()) >= size for p, size in sizes.items())
         )
         flying = tuple(op.bytes for op in WORKS.in_use if op.kind not in REDUCING)
-        self.moments.append(Moment(self.phase, unit, over, whole, flying))
+        lacking = (
+            sum(p.grad is None for p in self._units[unit]) if self.phase == "backward" and over and unit >= 0 else 0
+        )
+        kept = sum(p.grad.nbytes for sizes in self._units for p in sizes if p.grad is not None)
+        self.moments.append(Moment(self.phase, unit, over, whole, flying, self.step, lacking, kept))
 
     def _noting(self, number: int, forward: Callable[..., Any]) -> Callable[..., Any]:
         def noting(*arguments: Any, **named: Any) -> Any:

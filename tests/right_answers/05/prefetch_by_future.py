@@ -1,0 +1,89 @@
+"""Waits for futures."""
+
+from functools import partial
+
+import torch
+import torch.distributed as dist
+
+from utils import all_gather_single, reduce_scatter_single
+
+
+def prefetch(units, make_optimizer):
+    groups = [list(unit.parameters()) for unit in units]
+    flats, shards = zip(*(shard(group, dist.get_rank(), dist.get_world_size()) for group in groups), strict=True)
+    trained = [number for number, group in enumerate(groups) if group[0].requires_grad]
+    masters = {number: shards[number].float() for number in trained}
+    optimizer = make_optimizer(list(masters.values()))
+    gradients = {number: torch.zeros_like(shards[number]) for number in trained}
+    works = {}
+
+    def begin(number):
+        flat = flats[number]
+        if flat.untyped_storage().nbytes() == 0:
+            flat.untyped_storage().resize_(flat.nbytes)
+            works[number] = all_gather_single(flat, shards[number], async_op=True).get_future()
+
+    def finish(number):
+        if number in works:
+            works.pop(number).wait()
+
+    def before_forward(number, *_):
+        begin(number)
+        finish(number)
+        if number + 1 < len(units):
+            begin(number + 1)
+
+    def before_backward(number, *_):
+        begin(number)
+        finish(number)
+        if number > trained[0]:  # no backward comes to the frozen units before it
+            begin(number - 1)
+
+    def free(number, *_):
+        finish(number)
+        flats[number].untyped_storage().resize_(0)
+
+    on_its_way = []
+
+    def add():
+        while on_its_way:
+            work, number, gradient, _ = on_its_way.pop()
+            work.wait()
+            gradients[number] += gradient
+
+    def reduce(number):
+        add()
+        gradient, whole = torch.empty_like(shards[number]), take_gradients(groups[number], flats[number])
+        work = reduce_scatter_single(gradient, whole, op=dist.ReduceOp.AVG, async_op=True)
+        on_its_way.append((work, number, gradient, whole))  # kept until it is waited for
+        free(number)
+
+    def ready(number, _):
+        if all(p.grad is not None for p in groups[number]):
+            reduce(number)
+
+    for number, unit in enumerate(units):
+        unit.register_forward_pre_hook(partial(before_forward, number))
+        unit.register_forward_hook(partial(free, number))
+        unit.register_full_backward_pre_hook(partial(before_backward, number))
+        if number not in trained:
+            unit.register_full_backward_hook(partial(free, number))
+            continue
+        for p in groups[number]:
+            p.register_post_accumulate_grad_hook(partial(ready, number))
+
+    def step():
+        for number, group in enumerate(groups):
+            if any(p.grad is not None for p in group):
+                reduce(number)
+            free(number)
+        add()
+        for number, master in masters.items():
+            master.grad = gradients[number].float()
+        optimizer.step()
+        optimizer.zero_grad()
+        for number, master in masters.items():
+            shards[number].copy_(master)
+            gradients[number].zero_()
+
+    return step

@@ -1,0 +1,11 @@
+"""Tuples, each in the order of use."""
+
+
+def split(model, units):
+    inside = [set(module.modules()) for module in (*units, model)]
+    groups = [[] for _ in inside]
+    for p in model.parameters():
+        users = {m for m in model.modules() if any(q is p for q in m.parameters(recurse=False))}
+        having_all = [number for number, modules in enumerate(inside) if users <= modules]
+        groups[min(having_all, key=lambda number: len(inside[number]))].append(p)
+    return tuple(tuple(reversed(group)) for group in groups)

@@ -1,0 +1,5 @@
+"""your function returns nothing"""
+
+
+def accumulate(units, make_optimizer):
+    pass
