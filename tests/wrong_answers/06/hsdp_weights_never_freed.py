@@ -1,4 +1,4 @@
-"""at rest a rank keeps its slice alone"""
+"""that no parameter names"""
 
 import torch
 import torch.distributed as dist

@@ -1,4 +1,4 @@
-"""averaged over the replicas alone: N ranks are summed, and divided by R nodes"""
+"""the mean is taken over one level alone, and the other is summed"""
 
 import torch.distributed as dist
 

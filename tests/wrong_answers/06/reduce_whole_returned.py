@@ -1,4 +1,4 @@
-"""gets 24 numbers of 24"""
+"""gets 2400 numbers of 2400"""
 
 import torch.distributed as dist
 

@@ -32,8 +32,8 @@ EXERCISES = (
             "same slice, and how many bytes are that now?",
             "Two collectives, the small one across: `reduce_scatter_single` into a new tensor in the shard group, then "
             "`dist.all_reduce` of that tensor in the replica group. Both sum; one division, by all ranks.",
-            "`part = gradient.new_empty(len(gradient) // dist.get_world_size(shard_group))`; both collectives take "
-            "`group=…`. `dist.get_world_size()` without a group is N.",
+            "It has as many numbers as `gradient`, divided by G, which is `dist.get_world_size(shard_group)`; "
+            "without a group that gives N. Both collectives take `group=…`.",
         ),
         verify=reducing.verify,
     ),

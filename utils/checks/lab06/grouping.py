@@ -16,7 +16,7 @@ from unittest.mock import patch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-from utils.checks.lab06.places import Place
+from utils.checks.lab06.places import DEADLINE, Place
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake, with_article
 
@@ -48,7 +48,7 @@ def verify(answer: Any) -> str:
         places = [place for place in PLACES if place.ranks == ranks]
         uneven = [per_node for n, per_node in RAGGED if n == ranks]
         cases: dict[str, Callable[..., Any]] = {place.name: partial(observe, place) for place in places}
-        seen = run_cases(answer, {**cases, **{f"{n} on a node": partial(refused, n) for n in uneven}}, ranks)
+        seen = run_cases(answer, {**cases, **{f"{n} on a node": partial(refused, n) for n in uneven}}, ranks, DEADLINE)
         for place in places:
             try:
                 judge(place, [each.value for each in seen[place.name]])

@@ -16,7 +16,7 @@ from utils.checks.lab04.training import Trained
 from utils.checks.lab04.twin import Steps, twin
 from utils.checks.lab05.running import run
 from utils.checks.lab06.crossing import SMALL, TOLERANCE, judge_crossing, judge_gathers
-from utils.checks.lab06.places import Place
+from utils.checks.lab06.places import DEADLINE, Place
 from utils.checks.lab06.training import (
     FIRST,
     ON_FOUR,
@@ -31,8 +31,6 @@ from utils.checks.lab06.training import (
 )
 from utils.checks.ranks import Seen
 from utils.checks.verdict import Mistake
-
-DEADLINE = 120.0  # seconds for the cases of one launch, on a machine with other work; a deadlock is told at once
 
 
 def verify(answer: Any) -> str:
@@ -102,7 +100,7 @@ def _judge_start(trial: Trial, seen: Sequence[Seen]) -> None:
     place = trial.place
     alike = differing([starts[r] for r in place.shard_ranks(rank)], starts[place.shard_ranks(rank)[0]]) is None
     raise Mistake(
-        f"the replicas begin with different weights: `{name}` is not rank 0's on rank {rank}"
+        f"the replicas begin with different weights: what rank {rank} computes with is not rank 0's `{name}`"
         f"{f', though all on node {place.node_of(rank)} agree' if alike and rank else ''}. "
         "Equal gradients keep replicas equal only if they begin so: broadcast rank 0's weights to all ranks, before "
         "they are sharded."
@@ -126,11 +124,12 @@ def _factors(place: Place) -> Mapping[float, str]:
     """Multiples of the gradients that a known mistake leaves; on 2 x 2 both levels have the same."""
     n, g, r = place.ranks, place.per_node, place.nodes
     one = "the mean is taken over one level alone, and the other is summed"
+    again = "the mean over all ranks is divided by the ranks of one level once more"
     return mean_factors(n) | {
         g: one,
         r: one,
-        1 / g: "the mean over all ranks is divided by G, the ranks of a node, once more",
-        1 / r: "the mean over all ranks is divided by R, the nodes, once more",
+        1 / g: again,
+        1 / r: again,
         n: "the gradients are summed, not averaged",
         1 / n: "the gradients are averaged twice: their mean is divided by the number of ranks once more",
     }

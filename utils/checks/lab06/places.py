@@ -11,6 +11,8 @@ import torch.distributed as dist
 from utils.runtime.recorder import POINT_TO_POINT, Op
 from utils.theory.traffic import step_bytes
 
+DEADLINE = 120.0  # seconds for the cases of one launch, on a machine with other work; a deadlock is told at once
+
 
 @dataclass(frozen=True)
 class Place:

@@ -12,11 +12,11 @@ import torch.distributed as dist
 
 from utils.checks.lab01.cases import on_case
 from utils.checks.lab06.crossing import judge_crossing
-from utils.checks.lab06.places import Place, groups_of
+from utils.checks.lab06.places import DEADLINE, Place, groups_of
 from utils.checks.ranks import Mark, Seen, run_cases
 from utils.checks.verdict import Mistake, with_article
 
-NUMBERS = 24  # of the gradient: 1, 2, 3, 4 and 6 divide it
+NUMBERS = 2400  # of the gradient: 1, 2, 3, 4 and 6 divide it
 PLACES = (Place(2, 2), Place(1, 4), Place(4, 1), Place(3, 2), Place(2, 3))
 TOLERANCE = 1e-5
 
@@ -38,7 +38,8 @@ def gradient_of(place: Place, rank: int) -> torch.Tensor:
 def verify(answer: Any) -> str:
     for ranks in (4, 6):
         places = [place for place in PLACES if place.ranks == ranks]
-        seen = run_cases(answer, {p.name: partial(observe, p) for p in places}, ranks, true_reduce_scatter=True)
+        cases = {place.name: partial(observe, place) for place in places}
+        seen = run_cases(answer, cases, ranks, DEADLINE, true_reduce_scatter=True)
         for place in places:
             with on_case(place.name, seen[place.name], first=place == PLACES[0]):
                 judge(place, seen[place.name])
@@ -95,13 +96,15 @@ def _judge_numbers(place: Place, parts: Sequence[torch.Tensor]) -> None:
                 f"has {length}: reduce-scatter in the shard group."
             )
     n, g, r = place.ranks, place.per_node, place.nodes
+    one = "the mean is taken over one level alone, and the other is summed"
+    again = "the mean over all ranks is divided by the ranks of one level once more"
     factors = {
+        g: one,
+        r: one,
+        1 / g: again,
+        1 / r: again,
         n: "the gradients are summed over all ranks, not averaged",
         1 / n: "the gradients are averaged twice: the mean over all ranks is divided by their number once more",
-        g: "the gradients are averaged over the replicas alone: N ranks are summed, and divided by R nodes",
-        r: "the gradients are averaged inside the node alone: N ranks are summed, and divided by G ranks of a node",
-        1 / g: "the mean over all ranks is divided by G, the ranks of a node, once more",
-        1 / r: "the mean over all ranks is divided by R, the nodes, once more",
     }
     for factor, words in factors.items():
         if factor != 1 and all_are(lambda rank, factor=factor: factor * sliced(mean, own(rank))):
