@@ -24,7 +24,7 @@ INTERFACE = "eth0"
 # Linux's usual one, whatever the system's is: BBR holds back for 0.2 s of every 10, and gave 8 nodes at 100 Mbit/s 0.94
 # to 0.97 of their links, where this gave 0.99 or more, in turns.
 CONGESTION_CONTROL = "cubic"
-# No packet is lost on these links: one that is sent again was late, because the machine was busy, and would count twice.
+# No packet is lost on these links: one that is sent again was late on a busy machine, and would count twice.
 RETRANSMIT_AFTER = "3s"
 # Nor because packets come in another order, as they do when their sender moves to another core: 300 may come before one
 # that is missing is sent again. With selective acknowledgements Linux would not wait for so many.
