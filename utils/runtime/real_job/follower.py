@@ -22,7 +22,7 @@ from utils.runtime.outcome import Outcome
 from utils.runtime.real_job.words import Host, JobStopped, Line, launch_name
 from utils.runtime.recorder import clock
 
-ANSWER = 10.0  # seconds that rank 0 has for the answer to an error, before this rank tells it itself
+ANSWER = 20.0  # seconds that rank 0 has for the answer to an error, before this rank tells it itself
 _PINGS = 20
 
 

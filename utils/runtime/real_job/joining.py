@@ -5,7 +5,9 @@ from __future__ import annotations
 import _thread
 import os
 import secrets
+import signal
 import socket
+import threading
 from datetime import timedelta
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Listener
@@ -50,6 +52,7 @@ def join_job() -> Lead | Follower:
 def _listen(store: dist.Store, size: int, address: str, port: int) -> Lead:
     family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0][0]
     anywhere = "::" if family == socket.AF_INET6 else "0.0.0.0"
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background may have it ignored
     key, token = secrets.token_bytes(32), secrets.token_hex(8)
     members: list[Member] = []
     with Listener((anywhere, 0), family.name, backlog=size, authkey=key) as listener:
@@ -61,11 +64,19 @@ def _listen(store: dist.Store, size: int, address: str, port: int) -> Lead:
                 line = Line(listener.accept())
             except (AuthenticationError, EOFError, OSError):  # somebody else has called
                 continue
-            members.append(Member(line, line.hear()[1], _thread.interrupt_main))
+            members.append(Member(line, line.hear()[1], _interrupt))
     members.sort(key=lambda member: member.host.rank)
     me = _me("")
     reached = [member.line.own_address for member in members if member.host.node != me.node]
     return Lead(_me(interface_of(reached[0]) if reached else ""), members, (address, port), token)
+
+
+def _interrupt() -> None:
+    """Interrupt the cell that runs. A signal, where there are such, also ends a sleep."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _call(store: dist.Store, rank: int, address: str) -> Follower:
