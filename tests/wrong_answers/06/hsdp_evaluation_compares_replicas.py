@@ -1,5 +1,7 @@
 """a forward without gradients leaves the node"""
 
+from functools import partial
+
 import torch
 import torch.distributed as dist
 
@@ -13,14 +15,20 @@ def hsdp(units, make_optimizer, shard_group, replica_group):
 
     def gather(flat, mine):
         all_gather_single(flat, mine, group=shard_group)
-        if not torch.is_grad_enabled():
-            dist.broadcast(flat, src=dist.get_process_group_ranks(replica_group)[0], group=replica_group)
 
     def sync(gradient):
         return reduce(gradient, shard_group, replica_group)
 
     place, ranks = dist.get_rank(shard_group), dist.get_world_size(shard_group)
     wrapped = [wrap(unit, place, ranks, gather, sync) for unit in units]
+    first = dist.get_process_group_ranks(replica_group)[0]
+
+    def compare(mine, *_):
+        if not torch.is_grad_enabled():
+            dist.broadcast(mine, src=first, group=replica_group)
+
+    for unit, (mine, _, _) in zip(units, wrapped, strict=True):
+        unit.register_forward_pre_hook(partial(compare, mine))
     trained = [(mine, mine.float(), gradient) for mine, gradient, _ in wrapped if gradient is not None]
     optimizer = make_optimizer([master for _, master, _ in trained])
 
