@@ -59,7 +59,8 @@ def step_time_words(timelines: Mapping[str, Timeline], title: str = "") -> str:
         if timeline is not first and agrees:
             said.append(f"{name}as long within {100 * TOLERANCE:g}%.")
             continue
-        collectives = sum(event.kind == "communication" for event in timeline.events)
+        # A collective cut into messages counts once, by its last one: the others have names such as "…, sent".
+        collectives = sum(event.kind == "communication" and ", " not in event.name for event in timeline.events)
         computes = any(event.kind == "compute" for event in timeline.events)
         waiting = f", {_ms(timeline.exposed)} of it only waiting for communication" if computes else ""
         said.append(f"{name}{_ms(timeline.seconds)} with {collectives} collectives{waiting}.")
