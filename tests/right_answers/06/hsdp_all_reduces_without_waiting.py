@@ -5,7 +5,6 @@ import torch.distributed as dist
 
 from utils import all_gather_single, reduce_scatter_single
 
-
 UNDER_WAY = []  # at most one unit, whose all-reduce nobody has waited for yet
 
 
