@@ -68,8 +68,8 @@ EXERCISES = (
             "A gather that nobody waits for goes on while a unit computes. Which unit is next in forward, which in "
             "backward, and when at the latest must somebody wait?",
             "Split `gather` in two: `begin(number)` issues it and keeps its Work, `finish(number)` waits for that. "
-            "Before a unit computes: begin it, if nobody has, finish it, then begin the next one. The last unit of a "
-            "forward and the first of a backward's end have no next one.",
+            "Before a unit computes: begin it, if nobody has, finish it, then begin the next one. After the last "
+            "unit of a forward nothing comes, nor, in backward, after the first unit.",
             "`works[number] = all_gather_single(flat, mine, async_op=True)` and `works.pop(number).wait()`. Next is "
             "`number + 1` in forward and `number - 1` in backward; a backward goes no further than to the first unit "
             "that trains. Whoever frees a unit whose gather is on its way waits for it first.",
