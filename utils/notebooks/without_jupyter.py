@@ -111,5 +111,11 @@ def _small_nbformat() -> types.ModuleType:
     module.NotebookNode = _Node
     module.ValidationError = ValueError
     module.validate = lambda content: None
-    module.reads = lambda text, as_version: json.loads(text, object_hook=_Node)
+    module.reads = lambda text, as_version: json.loads(text, object_hook=_node)
     return module
+
+
+def _node(entries: dict[str, Any]) -> _Node:
+    """A cell's source is one text, whichever way it is stored."""
+    source = entries.get("source")
+    return _Node(entries | {"source": "".join(source)} if isinstance(source, list) else entries)
