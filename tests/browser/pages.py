@@ -12,6 +12,7 @@ def widget_of(browser, lab, lesson, *cell_ids):
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
     page.goto(address.format(lesson))
     page.wait_for_selector(".jp-Notebook .jp-OutputArea-output img", timeout=90_000)
+    page.wait_for_timeout(3000)  # until pictures have pushed the cells to their places
     cells = [cell.id for cell in read_notebook(ROOT / "notebooks" / lesson).cells]
     places = [cells.index(name) for name in cell_ids]
     for number in range(places[0] + 1) if len(places) == 1 else places:
