@@ -1,0 +1,113 @@
+"""The collectives of a job's step: which, how many bytes, among whom, and beside which phase of compute.
+
+Bytes per parameter on the wire: 2 gathered, the software's `reduced_bytes` reduced. Parameters of a GPU: those of its
+tensor-parallel part of its stage. Data-parallel groups join the same part of all replicas (and, with context
+parallelism, of all parts of a sequence), `tensor` GPUs apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from utils.theory.scale.communication import ACROSS, INSIDE, Cost, group_cost
+from utils.theory.scale.hardware import Machine
+from utils.theory.scale.job import Job
+from utils.theory.scale.software import Software, named_software
+
+FORWARD, BACKWARD, ALONE = "forward", "backward", "alone"
+_GATHERED = 2  # bytes of a weight on the wire
+
+
+@dataclass(frozen=True)
+class Collective:
+    """times: in a step. phase: beside which it runs; "alone" beside none, so that all wait for it."""
+
+    kind: str
+    cost: Cost
+    times: int
+    phase: str
+
+
+def data_collectives(job: Job, machine: Machine) -> list[Collective]:
+    """Of the data-parallel dimension, of one GPU in a step."""
+    if job.ranks * job.context == 1:
+        return []
+    software: Software = named_software(job.software)
+    held = job.model.parameters / (job.tensor * job.pipeline)
+    m, ranks, stride = job.accumulation, job.ranks * job.context, job.tensor
+    beside = software.overlaps_data
+
+    def among(kind: str, each: float, count: int = ranks, apart: int = stride) -> Cost:
+        return group_cost(kind, each * held, count, apart, machine)
+
+    def phased(kind: str, cost: Cost, times: int, phase: str) -> Collective:
+        return Collective(kind, cost, times, phase if beside else ALONE)
+
+    reduced = software.reduced_bytes
+    if job.strategy == "ddp":
+        return [phased("all_reduce", among("all_reduce", reduced), 1, BACKWARD)]
+    if job.strategy in ("zero1", "zero2"):
+        gather = Collective(
+            "all_gather", among("all_gather", _GATHERED), 1, FORWARD if software.gathers_ahead else ALONE
+        )
+        times = m if job.strategy == "zero2" else 1
+        return [phased("reduce_scatter", among("reduce_scatter", reduced), times, BACKWARD), gather]
+    group = ranks if job.strategy != "hsdp" else int(job.shard_size or 1) * job.context
+    gather = among("all_gather", _GATHERED, group)
+    every = [
+        phased("all_gather", gather, m, FORWARD),
+        phased("all_gather", gather, m, BACKWARD),
+        phased("reduce_scatter", among("reduce_scatter", reduced, group), m, BACKWARD),
+    ]
+    if group < ranks:
+        between = among("all_reduce", reduced / group, ranks // group, stride * group)
+        every.append(phased("all_reduce", between, m, BACKWARD))
+    return every
+
+
+def exposed_ends(job: Job, machine: Machine) -> list[Collective]:
+    """What has no compute beside it even so: the first gather of each micro-batch, and the last reduction of a step.
+
+    fsdp: the root and the first layer are gathered before anything computes. All: the embedding's gradient is there
+    last; it is reduced behind the backward pass.
+    """
+    software, model = named_software(job.software), job.model
+    if job.ranks * job.context == 1 or not software.overlaps_data:
+        return []
+    ranks = job.ranks * job.context if job.strategy != "hsdp" else int(job.shard_size or 1) * job.context
+    last = model.embedding_parameters / job.tensor
+    kind = "all_reduce" if job.strategy == "ddp" else "reduce_scatter"
+    ends = [
+        Collective(kind, group_cost(kind, software.reduced_bytes * last, ranks, job.tensor, machine), 1, ALONE),
+    ]
+    if job.strategy in ("fsdp", "zero3", "hsdp"):
+        root = model.parameters - model.layers * model.parameters_per_layer
+        first = _GATHERED * (root + model.parameters_per_layer) / job.tensor
+        ends.append(
+            Collective(
+                "all_gather", group_cost("all_gather", first, ranks, job.tensor, machine), job.accumulation, ALONE
+            )
+        )
+    return ends
+
+
+def tensor_collectives(job: Job, machine: Machine) -> Cost:
+    """Of one layer and micro-batch: an all-reduce behind attention and behind the MLP, forward and backward, and again.
+
+    With sequence parallelism each is a reduce-scatter and an all-gather: the same bytes.
+    """
+    times = 6 if job.again == "full" else 4
+    bytes_ = 2 * job.local_tokens * job.model.hidden
+    return group_cost("all_reduce", bytes_, job.tensor, 1, machine) * times
+
+
+def context_collectives(job: Job, machine: Machine) -> Cost:
+    """Of one layer and micro-batch: keys and values pass round the ring, backward their gradients too."""
+    c, model = job.context, job.model
+    if c == 1:
+        return Cost(0.0, INSIDE)
+    keys = 2 * 2 * job.local_tokens * model.kv_heads * model.head_dim / job.tensor
+    sent = 3 * (c - 1) * keys
+    if job.tensor * c <= machine.gpus_per_node:
+        return Cost(sent / machine.inside_rate, INSIDE)
+    return Cost(sent / (machine.network_rate / machine.gpus_per_node), ACROSS)

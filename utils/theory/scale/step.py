@@ -1,0 +1,184 @@
+"""How long a step of a job takes at scale, and why: `predict(job, machine)`.
+
+    step = slowest · (micro-batches · (layers + head) + what waits + pipeline bubble + optimizer)
+
+Compute as in `compute`, collectives as in `collectives`. What hides and what does not:
+
+- Data-parallel collectives that overlap run beside the compute of their phase (forward; backward). While they do,
+  compute is slower by `CONTENTION`; what is longer than its phase waits. The first gather and the last reduction have
+  nothing beside them.
+- Tensor-parallel collectives stand between two matrices: exposed, but for what the software cuts into pieces.
+- A pipeline of p stages idles (p - 1)/(v m) of the time with m micro-batches and v pieces of each stage (Narayanan et
+  al., SC21, section 2.2); its slowest stage, the one with the head, sets the pace.
+- All wait for the slowest GPU: each doubling of the nodes costs `SLOWEST`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from utils.theory.flops import flops_per_token, utilization
+from utils.theory.scale.collectives import (
+    ALONE,
+    BACKWARD,
+    FORWARD,
+    Collective,
+    context_collectives,
+    data_collectives,
+    exposed_ends,
+    tensor_collectives,
+)
+from utils.theory.scale.communication import ACROSS, INSIDE, Cost
+from utils.theory.scale.compute import compute_seconds
+from utils.theory.scale.efficiency import efficiency
+from utils.theory.scale.hardware import Machine
+from utils.theory.scale.job import Job
+from utils.theory.scale.software import named_software
+
+#: Share by which compute is slower while a collective runs beside it: 18.9% on average on A100, H100, MI210 and MI250
+#: (Lee et al., "Characterizing Compute-Communication Overlap in GPU-Accelerated Distributed Deep Learning",
+#: arXiv:2507.03114, abstract).
+CONTENTION = 0.189
+#: For each doubling of the nodes: T5-11B lost 7% of its TFLOPS from 8 to 512 GPUs, six doublings (Zhao et al., "PyTorch
+#: FSDP", VLDB 2023, arXiv:2304.11277, section 5.4). That row is calibration, and not scored.
+SLOWEST = 0.07 / 6
+COMPUTE = "compute"
+_WORTH_NAMING = 0.03  # of the step: less waiting than that binds nothing
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A predicted step.
+
+    seconds: of the step. parts: seconds by what takes them; they add up to it. communication: seconds of all
+    collectives by level ("inside", "across"), each alone. tokens: of the step, all GPUs together. mfu: model FLOPs,
+    6 N + 12 L h s a token (`flops.flops_per_token`), over the peak of the job's precision; hfu: with what is computed
+    again.
+    """
+
+    seconds: float
+    parts: dict[str, float]
+    communication: dict[str, float]
+    tokens: int
+    gpus: int
+    mfu: float
+    hfu: float
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Of all GPUs."""
+        return self.tokens / self.seconds
+
+    @property
+    def per_gpu(self) -> float:
+        """Tokens per second of one GPU."""
+        return self.tokens_per_second / self.gpus
+
+    @property
+    def exposed(self) -> float:
+        """Seconds in which a GPU only waits for collectives."""
+        return self.parts["waiting inside"] + self.parts["waiting across"]
+
+    @property
+    def binds(self) -> str:
+        """ "inside" or "across", whichever link makes a GPU wait for more than 3% of the step; else "compute"."""
+        level = max((INSIDE, ACROSS), key=lambda name: self.parts[f"waiting {name}"])
+        return level if self.parts[f"waiting {level}"] > _WORTH_NAMING * self.seconds else COMPUTE
+
+
+def predict(job: Job, machine: Machine, of_peak: float | None = None, of_peak_bf16: float | None = None) -> Prediction:
+    """The step of `job` on `machine`.
+
+    of_peak: share of the peak that its matrices reach; left out, what `efficiency` holds for the GPU type and the
+    precision. of_peak_bf16: of those that stay in 16 bit in an fp8 job.
+    """
+    gpu = machine.gpu
+    if of_peak is None:
+        of_peak = efficiency(gpu, job.precision)
+    if of_peak_bf16 is None:
+        of_peak_bf16 = of_peak if job.precision == "bf16" else efficiency(gpu, "bf16")
+    took = compute_seconds(job, machine, of_peak, of_peak_bf16)
+    stage, m = job.model.layers / job.pipeline, job.accumulation
+    phases = {FORWARD: stage * took.forward.total, BACKWARD: stage * (took.backward.total + took.again.total)}
+    phases[BACKWARD] += took.head
+    waits = _Waits()
+    tensor = tensor_collectives(job, machine)
+    waits.add(tensor, m * stage, 1 - named_software(job.software).overlaps_tensor)
+    context = context_collectives(job, machine)
+    attention = took.forward.attention + took.backward.attention + took.again.attention
+    waits.add(context, m * stage, max(0.0, 1 - attention / context.seconds) if context.seconds else 0.0)
+    contention = waits.beside([*data_collectives(job, machine)], phases)
+    for end in exposed_ends(job, machine):
+        waits.add(end.cost, 0, 0)
+        waits.waiting[end.cost.level] += end.times * end.cost.seconds
+
+    layers = m * stage
+    parts = {
+        "matrices": layers * (took.forward.matrices + took.backward.matrices),
+        "attention": layers * (took.forward.attention + took.backward.attention),
+        "memory traffic": layers * (took.forward.moved + took.backward.moved),
+        "recomputation": layers * took.again.total,
+        "head": m * took.head,
+        "optimizer": took.optimizer,
+        "waiting inside": waits.waiting[INSIDE],
+        "waiting across": waits.waiting[ACROSS],
+        "contention": contention,
+    }
+    one = stage * (took.forward.total + took.backward.total + took.again.total + tensor.seconds)
+    parts["pipeline bubble"] = (job.pipeline - 1) / job.interleaved * one
+    total = math.fsum(parts.values())
+    parts["slowest GPU"] = total * SLOWEST * math.log2(max(1.0, job.gpus / machine.gpus_per_node))
+    seconds = total + parts["slowest GPU"]
+    model_flops, hardware_flops = flops(job)
+    peak = gpu.peak_fp8 if job.precision == "fp8" else gpu.peak
+    return Prediction(
+        seconds, parts, waits.alone, job.tokens, job.gpus,
+        utilization(model_flops, seconds, job.gpus, peak), utilization(hardware_flops, seconds, job.gpus, peak),
+    )  # fmt: skip
+
+
+def flops(job: Job) -> tuple[float, float]:
+    """(model FLOPs, with those that run again) of a step: 6 N + 12 L h s a token, and what of its third is repeated.
+
+    Again: "full" all of the layers, "half" and "operations" half of their matrices, "attention" the scores.
+    """
+    model = job.model
+    width = model.heads * model.head_dim
+    each = flops_per_token(model.parameters, model.layers, width, job.sequence)
+    scores = 4 * model.layers * width * job.sequence
+    matrices = 2 * model.layers * model.parameters_per_layer
+    again = {
+        "none": 0.0,
+        "attention": scores,
+        "operations": matrices / 2,
+        "half": (matrices + scores) / 2,
+        "full": matrices + scores,
+    }[job.again]
+    return each * job.tokens, (each + again) * job.tokens
+
+
+class _Waits:
+    """Seconds by level: of all collectives alone, and of waiting for them."""
+
+    def __init__(self) -> None:
+        self.alone = {INSIDE: 0.0, ACROSS: 0.0}
+        self.waiting = {INSIDE: 0.0, ACROSS: 0.0}
+
+    def add(self, cost: Cost, times: float, exposed: float) -> None:
+        self.alone[cost.level] += times * cost.seconds
+        self.waiting[cost.level] += times * cost.seconds * exposed
+
+    def beside(self, collectives: list[Collective], phases: dict[str, float]) -> float:
+        """Count them; those of one phase and one pace share its compute. Returns what they slow it down by."""
+        contention = 0.0
+        for phase in (ALONE, FORWARD, BACKWARD):
+            room = phases.get(phase, 0.0)
+            for times in sorted({each.times for each in collectives if each.phase == phase}):
+                together = [each.cost for each in collectives if each.phase == phase and each.times == times]
+                needed = math.fsum(cost.seconds for cost in together)
+                hidden = min(needed, room)
+                contention += times * CONTENTION * hidden
+                for cost in together:
+                    self.add(cost, times, 1 - hidden / needed if needed else 0.0)
+        return contention
