@@ -35,33 +35,37 @@ def data_collectives(job: Job, machine: Machine) -> list[Collective]:
     software: Software = named_software(job.software)
     held = job.model.parameters / (job.tensor * job.pipeline)
     m, ranks, stride = job.accumulation, job.ranks * job.context, job.tensor
-    beside = software.overlaps_data
 
     def among(kind: str, each: float, count: int = ranks, apart: int = stride) -> Cost:
-        return group_cost(kind, each * held, count, apart, machine)
+        cost = group_cost(kind, each * held, count, apart, machine)
+        if kind == "all_gather" and software.gather_rate:
+            slow = (count - 1) / count * each * held / software.gather_rate
+            return Cost(max(cost.seconds, slow), cost.level)
+        return cost
 
-    def phased(kind: str, cost: Cost, times: int, phase: str) -> Collective:
-        return Collective(kind, cost, times, phase if beside else ALONE)
+    def reduction(kind: str, cost: Cost, times: int) -> Collective:
+        return Collective(kind, cost, times, BACKWARD if software.reduces else ALONE)
+
+    def gather(cost: Cost, times: int, phase: str) -> Collective:
+        return Collective("all_gather", cost, times, phase if phase in software.gathers else ALONE)
 
     reduced = software.reduced_bytes
     if job.strategy == "ddp":
-        return [phased("all_reduce", among("all_reduce", reduced), 1, BACKWARD)]
+        return [reduction("all_reduce", among("all_reduce", reduced), 1)]
     if job.strategy in ("zero1", "zero2"):
-        gather = Collective(
-            "all_gather", among("all_gather", _GATHERED), 1, FORWARD if software.gathers_ahead else ALONE
-        )
         times = m if job.strategy == "zero2" else 1
-        return [phased("reduce_scatter", among("reduce_scatter", reduced), times, BACKWARD), gather]
+        scatter = reduction("reduce_scatter", among("reduce_scatter", reduced), times)
+        return [scatter, gather(among("all_gather", _GATHERED), 1, FORWARD)]
     group = ranks if job.strategy != "hsdp" else int(job.shard_size or 1) * job.context
-    gather = among("all_gather", _GATHERED, group)
+    whole = among("all_gather", _GATHERED, group)
     every = [
-        phased("all_gather", gather, m, FORWARD),
-        phased("all_gather", gather, m, BACKWARD),
-        phased("reduce_scatter", among("reduce_scatter", reduced, group), m, BACKWARD),
+        gather(whole, m, FORWARD),
+        gather(whole, m, BACKWARD),
+        reduction("reduce_scatter", among("reduce_scatter", reduced, group), m),
     ]
     if group < ranks:
         between = among("all_reduce", reduced / group, ranks // group, stride * group)
-        every.append(phased("all_reduce", between, m, BACKWARD))
+        every.append(reduction("all_reduce", between, m))
     return every
 
 
@@ -72,15 +76,16 @@ def exposed_ends(job: Job, machine: Machine) -> list[Collective]:
     last; it is reduced behind the backward pass.
     """
     software, model = named_software(job.software), job.model
-    if job.ranks * job.context == 1 or not software.overlaps_data:
+    if job.ranks * job.context == 1:
         return []
     ranks = job.ranks * job.context if job.strategy != "hsdp" else int(job.shard_size or 1) * job.context
     last = model.embedding_parameters / job.tensor
     kind = "all_reduce" if job.strategy == "ddp" else "reduce_scatter"
-    ends = [
-        Collective(kind, group_cost(kind, software.reduced_bytes * last, ranks, job.tensor, machine), 1, ALONE),
-    ]
-    if job.strategy in ("fsdp", "zero3", "hsdp"):
+    ends = []
+    if software.reduces:
+        cost = group_cost(kind, software.reduced_bytes * last, ranks, job.tensor, machine)
+        ends.append(Collective(kind, cost, 1, ALONE))
+    if job.strategy in ("fsdp", "zero3", "hsdp") and FORWARD in software.gathers:
         root = model.parameters - model.layers * model.parameters_per_layer
         first = _GATHERED * (root + model.parameters_per_layer) / job.tensor
         ends.append(

@@ -1,8 +1,8 @@
 """Seconds of a job's collectives, by level: over NVLink inside a node, over the network across nodes.
 
 Rings, as NCCL's. Of a ring through n ranks each sends (n - 1)/n of the buffer (`theory.traffic`). A group that lies
-within a node goes at NVLink's rate; one with k ranks on each node of g GPUs uses k/g of the node's cards, since g/k such
-groups share them; its bytes then leave each node once. Latency as NCCL's own model has it (`theory.nccl`).
+within a node goes at NVLink's rate; one with k ranks on each node of g GPUs uses k/g of the node's cards, since g/k
+such groups share them; its bytes then leave each node once. Latency as NCCL's own model has it (`theory.nccl`).
 """
 
 from __future__ import annotations

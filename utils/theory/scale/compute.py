@@ -62,6 +62,8 @@ def compute_seconds(job: Job, machine: Machine, efficiency: float, efficiency_bf
 
     arithmetic = 2 * layer.parameters * tokens / t / (efficiency * peak)
     streamed = (layer.matrix_bytes * tokens + 2 * layer.parameters) / t / rate  # weights once a pass
+    if job.precision == "fp8":  # half of them forward; the gradients' elements backward
+        streamed += software.quantized_bytes * layer.matrix_bytes / 4 * tokens / t / rate
     attention = _attention(job, machine)
     element = [each * tokens / t / rate for each in layer.element_bytes]
     forward = Part(arithmetic, attention[0], streamed + element[0])

@@ -1,7 +1,7 @@
 """The one calibrated number: which share of its peak a GPU type reaches in matrices, by precision.
 
-The shares lie in data/matrix_efficiency.csv, with the published rows each was calibrated on; `calibration` says how, and
-a test repeats it. A GPU type without rows of its own takes those of the type that it names (`Gpu.like`).
+The shares lie in data/matrix_efficiency.csv, with the published rows each was calibrated on; `calibration` says how,
+and a test repeats it. A GPU type without rows of its own takes those of the type that it names (`Gpu.like`).
 """
 
 from __future__ import annotations

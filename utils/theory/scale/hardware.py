@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from utils.theory.arguments import check_amount, check_choice, check_whole, nearest, unknown
+from utils.theory.arguments import check_amount, check_choice, check_whole
 from utils.theory.flops import PEAK_FLOPS
 from utils.theory.links import bytes_per_second
 from utils.theory.units import GB
@@ -67,7 +67,7 @@ GPUS: dict[str, Gpu] = {
             source="pytorch/torchtitan, benchmarks/llama3_h100_202412_torchtitan.md: 96 GB of HBM2e, 2.4 TB/s, 500 W",
         ),
         _sheet("H200 141GB", "H200", 141, 4800, 450, fp8=True, like="H100 80GB"),
-        _sheet("B200 180GB", "B200", 180, 8000, 900, fp8=True),
+        _sheet("B200 180GB", "B200", 180, 8000, 900, fp8=True, like="H100 80GB"),
     )
 }  # fmt: skip
 
@@ -78,9 +78,8 @@ def named_gpu(gpu: str | Gpu) -> Gpu:
         return gpu
     if isinstance(gpu, str) and gpu not in GPUS:
         begins = [name for name in GPUS if name.lower().startswith(gpu.strip().lower() or "?")]
-        if begins:
-            return GPUS[begins[-1] if gpu.upper().startswith("A100") else begins[0]]
-        raise ValueError(unknown("gpu", gpu, tuple(GPUS)) if nearest(gpu, GPUS) else unknown("gpu", gpu, tuple(GPUS)))
+        if len(begins) == 1:
+            return GPUS[begins[0]]
     check_choice("gpu", gpu, GPUS)
     return GPUS[gpu]
 

@@ -1,8 +1,8 @@
 """Published training runs as jobs: who ran what on which machine, and how many tokens a second each GPU made.
 
 The rows lie in data/published_runs.csv, each with its source. What a source does not say stands in `assumed`; what the
-model does not cover in `left_out`, and such a row is predicted but not scored. `published` is tokens per second and GPU:
-as printed, or from printed TFLOPS or seconds by the source's own count of operations.
+model does not cover in `left_out`, and such a row is predicted but not scored. `published` is tokens per second and
+GPU: as printed, or from printed TFLOPS or seconds by the source's own count of operations.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ None of these is fitted to a throughput. Bytes of element-wise operations follow
 
 - FlashAttention: 25 to 40% of an A100's peak (Dao, "FlashAttention-2", arXiv:2307.08691, section 1); FlashAttention-2
   twice that: 50 to 73% forward, up to 63% backward, on an A100 with long sequences; 35% of an H100's peak
-  (Shah et al., "FlashAttention-3", arXiv:2407.08608, abstract), where it measures 298 to 335 TFLOPS forward with a causal
-  mask, cuDNN 484 to 539 (Figure 5, 2k to 16k tokens, heads of 128).
+  (Shah et al., "FlashAttention-3", arXiv:2407.08608, abstract), where it measures 298 to 335 TFLOPS forward with a
+  causal mask, cuDNN 484 to 539 (Figure 5, 2k to 16k tokens, heads of 128). FlashAttention 1 on an H100: half of 2.
 - Heads of 64 run at 0.88 of what heads of 128 do (the same figure: 262 against 298 TFLOPS at 2k tokens).
 """
 
@@ -35,68 +35,95 @@ class Software:
     operations: "fused" or "eager", of norms, activations, rotary positions and the loss. attention: a kernel in
     `ATTENTION`, or "standard", which writes the s² scores to memory. stops_early: whether recomputation leaves out a
     layer's last matrix, whose result nobody needs again. reduced_bytes: of a gradient on the wire.
-    overlaps_data: data-parallel collectives beside compute; gathers_ahead: zero1 and zero2 gather new weights beside the
-    next forward pass, not after the optimizer. overlaps_tensor: the share of tensor-parallel collectives that hides.
-    fused_optimizer: one pass over the states, or one for each of Adam's operations.
+    gathers: beside which phases weights are gathered, of "forward" and "backward"; beside the others they are waited
+    for. gather_rate: bytes per second at most that a GPU receives in a gather, where the program is slower than the
+    links. reduces: whether gradients are reduced beside the backward pass. overlaps_tensor: the share of
+    tensor-parallel collectives that hides. quantized_bytes: of fp8 jobs, moved for each element of a matrix's input or
+    output to scale and cast it. fused_optimizer: one pass over the states, or one for each of Adam's operations.
     """
 
     name: str
     operations: str
     attention: str
-    stops_early: bool
-    reduced_bytes: int
-    overlaps_data: bool
-    overlaps_tensor: float
-    fused_optimizer: bool
     source: str
-    gathers_ahead: bool = False
+    stops_early: bool = False
+    reduced_bytes: int = 2
+    gathers: tuple[str, ...] = ("forward", "backward")
+    gather_rate: float | None = None
+    reduces: bool = True
+    overlaps_tensor: float = 0.0
+    quantized_bytes: int = 5
+    fused_optimizer: bool = True
 
     def __post_init__(self) -> None:
         check_choice("operations", self.operations, (FUSED, EAGER))
         check_choice("attention", self.attention, (*ATTENTION, "standard"))
 
 
+_FSDP = {"stops_early": True, "reduced_bytes": 4}
+_TORCH = "PyTorch FSDP with scaled_dot_product_attention and checkpoints not re-entrant, gradients reduced in fp32"
+_IBM = "foundation-model-stack/fms-fsdp, fms_fsdp/policies/mixed_precision.py: gathered and reduced in bf16"
+_TENSOR_PIECES = 0.75  # four pieces: the first one's collective, or the last one's, has no matrix beside it
+
 SOFTWARE: dict[str, Software] = {
     software.name: software
     for software in (
         Software(
-            "llm-foundry", EAGER, "flash-1", True, 2, True, 0.0, False,
-            "mosaicml/llm-foundry, 2023: FSDP in 16 bit (PURE), Triton's FlashAttention, checkpoints not re-entrant",
-            gathers_ahead=True,
+            "llm-foundry", EAGER, "flash-1",
+            "mosaicml/llm-foundry, 2023: FSDP in 16 bit, FlashAttention 1 in Triton, checkpoints not re-entrant; "
+            "Composer's backward_prefetch is BACKWARD_POST unless set: gathers of the backward pass wait for gradients",
+            stops_early=True, gathers=("forward",), fused_optimizer=False,
+        ),
+        Software("FSDP, eager", EAGER, "flash-2", _TORCH, **_FSDP),
+        Software("FSDP, compiled", FUSED, "flash-2", f"{_TORCH}; torch.compile on each layer", **_FSDP),
+        Software(
+            "FSDP, compiled, rowwise fp8", FUSED, "flash-2",
+            f"{_TORCH}; torchao's rowwise recipe scales each tensor once for its rows and once for its columns",
+            quantized_bytes=10, **_FSDP,
         ),
         Software(
-            "FSDP, eager", EAGER, "flash-2", True, 4, True, 0.0, True,
-            "PyTorch FSDP with scaled_dot_product_attention, gradients reduced in fp32, fused AdamW",
+            "FSDP, async TP", FUSED, "flash-2", f"{_TORCH}; a layer's collectives in pieces beside its matrices",
+            overlaps_tensor=_TENSOR_PIECES, **_FSDP,
         ),
         Software(
-            "FSDP, compiled", FUSED, "flash-2", True, 4, True, 0.0, True,
-            "the same with torch.compile on each layer",
+            "FSDP, async TP, rowwise fp8", FUSED, "flash-2", "both of the above",
+            overlaps_tensor=_TENSOR_PIECES, quantized_bytes=10, **_FSDP,
+        ),
+        Software("fms-fsdp, eager", EAGER, "flash-2", _IBM, stops_early=True),
+        Software("fms-fsdp, compiled", FUSED, "flash-2", f"{_IBM}; torch.compile", stops_early=True),
+        Software(
+            "DeepSpeed 2021", EAGER, "standard",
+            "DeepSpeed pull request 1188: gathers are not asynchronous, each waits for the one before; issue 1174, "
+            "version 0.3.16: the forward pass of 5e9 parameters on 8 A100 takes 480 ms under ZeRO-3, 60 ms under "
+            "ZeRO-2, so that 7/8 of 10 GB come in 420 ms",
+            gathers=(), gather_rate=7 / 8 * 10e9 / 0.42,
         ),
         Software(
-            "FSDP, async TP", FUSED, "flash-2", True, 4, True, 0.75, True,
-            "the same; each of a layer's four collectives in pieces beside its matrix, of four pieces one is exposed",
+            "Megatron 2021", FUSED, "standard",
+            "Narayanan et al., SC21, section 4.2: fused bias, GeLU, dropout, scale, mask and softmax; all-reduces are "
+            "exposed",
+            reduces=False,
         ),
         Software(
-            "DeepSpeed 2021", EAGER, "standard", False, 2, True, 0.0, True,
-            "Rajbhandari et al., ZeRO-Infinity, SC21: gathers and reductions beside compute; fused Adam",
-        ),
-        Software(
-            "Megatron 2021", FUSED, "standard", False, 2, False, 0.0, True,
-            "Narayanan et al., SC21, section 4.2: fused bias, GeLU, dropout, scale, mask and softmax; all-reduces exposed",
-        ),
-        Software(
-            "Megatron 2022", FUSED, "standard", False, 2, False, 0.0, True,
+            "Megatron 2022", FUSED, "standard",
             "Korthikanti et al., arXiv:2205.05198: the same with sequence parallelism",
+            reduces=False,
         ),
         Software(
-            "NeMo", FUSED, "cudnn", False, 2, True, 0.75, True,
-            "NVIDIA NeMo with Transformer Engine: cuDNN attention, tensor-parallel collectives in pieces (userbuffers), "
-            "distributed optimizer overlapped",
-            gathers_ahead=True,
+            "NeMo", FUSED, "cudnn",
+            "NVIDIA NeMo with Transformer Engine: cuDNN attention, tensor-parallel collectives in pieces, "
+            "distributed optimizer overlapped, casts to fp8 with the scale of earlier steps",
+            overlaps_tensor=_TENSOR_PIECES, quantized_bytes=3,
         ),
         Software(
-            "Llama 3", FUSED, "cudnn", False, 4, True, 0.0, True,
-            "Llama Team, arXiv:2407.21783, section 3.3: fp32 reductions; FSDP beside compute",
+            "Llama 3", FUSED, "cudnn", "Llama Team, arXiv:2407.21783, section 3.3: gradients reduced in fp32",
+            reduced_bytes=4,
+        ),
+        Software(
+            "ZeRO, compiled", FUSED, "flash-2",
+            "DeepSpeed's ZeRO-1 and ZeRO-2: gradients reduced beside the backward pass; new weights are gathered after "
+            "the optimizer, beside nothing (deepspeedai/DeepSpeed issue 6876)",
+            stops_early=True, gathers=(),
         ),
     )
 }  # fmt: skip
@@ -118,7 +145,7 @@ def generation(gpu_name: str) -> str:
 
 
 def attention_share(software: Software, gpu_name: str, head_dim: int) -> float:
-    """Share of the 16-bit peak that its attention kernel reaches on that GPU; an unknown generation is taken as H100."""
+    """Share of the 16-bit peak that its attention kernel reaches on that GPU; unknown ones are taken as H100."""
     shares = ATTENTION[software.attention]
     share = shares.get(generation(gpu_name), shares["H100"])
     return share * (NARROW_HEADS if head_dim <= 64 else 1)

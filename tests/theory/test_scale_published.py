@@ -1,0 +1,148 @@
+"""The step-time model against published runs: its score, its baseline, and what changes between two runs."""
+
+import csv
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from utils.theory.models import PRESETS
+from utils.theory.scale import Job, changes, machine, predict, published_runs, score, summary
+from utils.theory.scale.calibration import ROWS, calibrated, calibration_rows, exact_share, table
+from utils.theory.scale.efficiency import DATA, shares
+from utils.theory.scale.score import NOISE, percentile
+from utils.views.figure import WIDTH
+from utils.views.scale import HEIGHT, PublishedTable, published_picture, published_scene, published_words
+
+TABLES = Path(__file__).parents[1] / "data"
+OUTSIDE = TABLES / "published_runs_outside.csv"
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return score()
+
+
+@pytest.fixture(scope="module")
+def outside():
+    return score(published_runs(OUTSIDE))
+
+
+def test_the_rows_are_the_published_ones():
+    known = {float(row["tokens_per_s"]) for row in csv.DictReader((TABLES / "llm_foundry_throughput.csv").open())}
+    ours = [run for run in published_runs() if run.table == "llm-foundry"]
+    assert len(ours) == 135
+    for run in ours:  # printed per GPU as a whole number
+        assert any(abs(all_gpus / run.job.gpus - run.per_gpu) < 1 for all_gpus in known), run.name
+    names = [run.name for run in (*published_runs(), *published_runs(OUTSIDE))]
+    assert len(names) == len(set(names)) == 312
+    assert all(run.source for run in published_runs())
+
+
+@pytest.mark.parametrize("row", list(csv.DictReader((TABLES / "llm_foundry_throughput.csv").open()))[::9])
+def test_their_mfu_is_the_printed_one(row):
+    tokens = float(row["tokens_per_s"]) / int(row["gpus"])
+    run = min(published_runs(), key=lambda run: abs(run.per_gpu / tokens - 1))
+    assert 100 * run.mfu == pytest.approx(float(row["mfu_pct"]), abs=0.06)
+
+
+def test_efficiencies_come_from_the_calibration_rows_alone():
+    chosen = calibration_rows(published_runs())
+    stored = list(csv.DictReader((DATA / "matrix_efficiency.csv").open()))
+    assert stored == table(chosen)
+    assert sum(len(rows) for rows in chosen.values()) == 21 and max(len(rows) for rows in chosen.values()) <= ROWS
+    assert not {run.name for rows in chosen.values() for run in rows} & {row.run.name for row in score() if row.counts}
+    for kind, rows in chosen.items():
+        bf16 = shares()[kind[0], "bf16"]
+        for run in rows:  # each row's own share meets it exactly
+            share = exact_share(run, bf16)
+            head = share if run.job.precision == "bf16" else bf16
+            assert predict(run.job, run.machine, share, head).per_gpu == pytest.approx(run.per_gpu, rel=1e-6)
+
+
+def test_the_score_on_rows_that_calibrate_nothing(reference, outside):
+    """Measured: reference 3.1% and 14.2%, outside 4.1% and 13.1%."""
+    for rows, least in ((reference, 160), (outside, 120), ((*reference, *outside), 280)):
+        found = summary(rows)
+        assert found.rows >= least
+        assert found.median <= 0.05 and found.p90 <= 0.15
+        assert found.median < found.baseline_median and found.median < found.best_median
+        assert found.p90 < found.baseline_p90 and found.p90 < found.best_p90
+    assert summary(reference).best_median < 0.08, "the best constant is no straw man: issue 9 puts it near 8%"
+
+
+def test_another_choice_of_calibration_rows_changes_little():
+    runs = [run for run in published_runs() if not run.left_out]
+    for salt in "abcdef":
+        chosen = calibration_rows(runs, salt)
+        found, used = calibrated(chosen), {run for rows in chosen.values() for run in rows}
+        errors = []
+        for run in runs:
+            kind = run.kind if run.kind in found else (run.machine.gpu.like, run.kind[1])
+            if run not in used:
+                errors.append(
+                    abs(predict(run.job, run.machine, found[kind], found[kind[0], "bf16"]).per_gpu / run.per_gpu - 1)
+                )
+        assert statistics.median(errors) < 0.06 and percentile(errors, 0.9) < 0.21
+
+
+def test_signs_of_changes(reference, outside):
+    """GPU count, sharding or recomputation alone: of 19 changes beyond the noise, all but these have the right sign."""
+    found = changes([*reference, *outside])
+    beyond = [change for change in found if abs(change.published) > NOISE]
+    assert len(found) >= 36 and len(beyond) >= 18
+    wrong = {(change.before.name[:34], change.what) for change in beyond if not change.sign_right}
+    assert wrong == {
+        ("llm-foundry 1b s2048 32xA100-40GB ", "GPUs"),  # 45% MFU between 56% on 16 GPUs and 55% on 64
+        ("llm-foundry 760m s2048 8xH100-80GB", "GPUs, same batch"),  # 35% between 38% on 16 and 40% at s = 1024
+        ("SC21 PTD-P 529.6B 2240 GPUs", "GPUs"),  # two tables of one paper
+        ("torchtitan 2024 A100, Llama 3 8B F", "recomputation"),  # 2.3%
+    }
+
+
+def test_sizes_of_changes(reference, outside):
+    """The ratio of two throughputs: within 3 points in 3 of 4 pairs; recomputation's cost within 30%."""
+    found = changes([*reference, *outside])
+    assert sorted(abs(change.ratio_error) for change in found)[3 * len(found) // 4] < 0.03
+    again = [change for change in found if change.what == "recomputation" and abs(change.published) > 0.05]
+    assert len(again) == 3 and all(abs(change.size_error) <= 0.3 for change in again)
+    large = [change for change in found if change.what.startswith("GPUs") and change.published < -0.2]
+    assert len(large) == 2 and all(abs(change.size_error) <= 0.3 for change in large)
+
+
+def test_the_order_of_strategies_on_one_system(reference, outside):
+    by_name = {row.run.name: row for row in (*reference, *outside)}
+    pairs = [
+        ("SC21 PTD-P 174.6B 384 GPUs", "SC21 ZeRO-3 174.6B 384 GPUs"),
+        ("SC21 PTD-P 174.6B 1536 GPUs", "SC21 ZeRO-3 174.6B 1536 GPUs"),
+    ]
+    for size, sac in (("70B", "full"), ("8B", "per-op SAC")):
+        both = [name for name in by_name if f"asyncTP, Llama3 {size}" in name and "bf16" in name and sac in name]
+        pairs.append(tuple(sorted(both, key=lambda name: "vanilla" in name)))
+    for faster, slower in pairs:
+        assert by_name[faster].run.per_gpu > by_name[slower].run.per_gpu
+        assert by_name[faster].prediction.per_gpu > by_name[slower].prediction.per_gpu
+    # OLMo 1B, allenai/OLMo issue 762: micro-batches of 2, 256 sequences on 4 GPUs: DDP 8034 tokens/s each, FSDP 1747.
+    job = Job(PRESETS["OLMo-1B"], 4, 2048, 2, 32, strategy="ddp", software="FSDP, eager")
+    ddp, fsdp = (predict(replace(job, strategy=name), machine("A100 80GB")) for name in ("ddp", "fsdp"))
+    assert ddp.per_gpu > fsdp.per_gpu
+    # HSDP on one node and on two: 21.7 and 40.8 samples a second, 6% less for each GPU.
+    one, two = (
+        predict(Job(PRESETS["Gemma-2B"], gpus, 4096, strategy="hsdp", shard_size=8), machine("A100 80GB", 400))
+        for gpus in (8, 16)
+    )
+    assert two.per_gpu < one.per_gpu
+
+
+def test_the_picture_and_the_table(reference, outside):
+    rows = [*reference, *outside]
+    scene = published_scene(rows, "Published runs")
+    assert all(0 <= word.x <= WIDTH and 0 <= word.y <= HEIGHT for word in scene.words)
+    words = published_words(rows, "Published runs")
+    assert "Misses beyond 25%" in words and "SC21 ZeRO-3 174.6B 1536 GPUs (+26%)" in words
+    assert str(published_picture(rows)).endswith(words.split(". ", 1)[1])
+    lines = PublishedTable(rows).lines()
+    assert len(lines) == len(rows) == 312 and all(len(line) == 7 for line in lines)
+    assert any("left out" in line[-1] for line in lines) and any("calibration" in line[-1] for line in lines)
+    assert PublishedTable(rows)._repr_html_().count("<tr>") == 313
