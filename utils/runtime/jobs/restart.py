@@ -73,7 +73,7 @@ def run_with_restarts(
     *args: Any,
     max_restarts: int = 1,
     kill: Kill | Sequence[Kill] | None = None,
-    timeout: float = 120,
+    timeout: float = 300,
 ) -> Restarted:
     """Run `train(rank, folder, *args)` on so many ranks joined by gloo, started by torch's agent on this machine.
 
@@ -87,7 +87,7 @@ def run_with_restarts(
     """
     check_whole("ranks", ranks, "how many ranks to start", most=MOST_RANKS)
     check_whole("max_restarts", max_restarts, "how often the ranks are started again", least=0, most=MOST_RESTARTS)
-    check_amount("timeout", timeout, "seconds for the whole job", "such as 120")
+    check_amount("timeout", timeout, "seconds for the whole job", "such as 300")
     kill = () if kill is None else (kill,) if isinstance(kill, Kill) else kill
     plan = check_all("kill", kill, Kill, "such as [Kill(1, 13)]")
     for each in plan:
