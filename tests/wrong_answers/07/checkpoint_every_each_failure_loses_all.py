@@ -1,0 +1,8 @@
+"""each failure is counted with a whole interval"""
+
+
+def checkpoint_every(gpus, gpu_hours, step_seconds, write_seconds, restart_seconds):
+    failure = 3600 * gpu_hours / gpus
+    every = max(1, round((2 * write_seconds * failure) ** 0.5 / step_seconds))
+    interval = every * step_seconds
+    return every, write_seconds / interval + (interval + restart_seconds) / failure

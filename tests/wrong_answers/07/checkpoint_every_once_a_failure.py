@@ -1,0 +1,8 @@
+"""you write once for each failure"""
+
+
+def checkpoint_every(gpus, gpu_hours, step_seconds, write_seconds, restart_seconds):
+    failure = 3600 * gpu_hours / gpus
+    every = max(1, round(failure / step_seconds))
+    interval = every * step_seconds
+    return every, write_seconds / interval + (interval / 2 + restart_seconds) / failure

@@ -1,0 +1,8 @@
+"""you count the whole interval as lost in a failure"""
+
+
+def checkpoint_every(gpus, gpu_hours, step_seconds, write_seconds, restart_seconds):
+    failure = 3600 * gpu_hours / gpus
+    every = max(1, round((write_seconds * failure) ** 0.5 / step_seconds))
+    interval = every * step_seconds
+    return every, write_seconds / interval + (interval / 2 + restart_seconds) / failure

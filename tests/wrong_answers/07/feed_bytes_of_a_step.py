@@ -1,0 +1,7 @@
+"""the first number is the bytes of a step"""
+
+
+def feed(parameters, tokens, batch, gpus, flops, sample_bytes, store):
+    compute = 6 * parameters * tokens * batch / flops
+    loaded = gpus * batch * sample_bytes
+    return loaded, max(compute, loaded / store)

@@ -1,0 +1,7 @@
+"""are the forward alone"""
+
+
+def feed(parameters, tokens, batch, gpus, flops, sample_bytes, store):
+    compute = 2 * parameters * tokens * batch / flops
+    loaded = gpus * batch * sample_bytes
+    return loaded / compute, max(compute, loaded / store)

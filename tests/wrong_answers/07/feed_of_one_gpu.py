@@ -1,0 +1,7 @@
+"""the rate is that of one GPU"""
+
+
+def feed(parameters, tokens, batch, gpus, flops, sample_bytes, store):
+    compute = 6 * parameters * tokens * batch / flops
+    loaded = batch * sample_bytes
+    return loaded / compute, max(compute, loaded / store)

@@ -1,0 +1,12 @@
+"""one sentence with both numbers, 5 and 6"""
+
+import random
+
+
+def my_shards(shards, epoch, rank, world_size, worker, workers):
+    readers = world_size * workers
+    if len(shards) < readers:
+        raise ValueError("too few shards")
+    order = random.Random(epoch).sample(shards, len(shards))
+    whole = len(shards) // readers * readers
+    return order[:whole][rank * workers + worker :: readers]

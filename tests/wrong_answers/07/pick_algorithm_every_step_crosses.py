@@ -1,0 +1,8 @@
+"""every step of the ring is counted as one between nodes"""
+
+
+def pick_algorithm(total_bytes, nodes, per_node, inside, across, goodput):
+    ranks, levels = nodes * per_node, (nodes - 1).bit_length()
+    ring = 2 * (ranks - 1) * across + 2 * (ranks - 1) / ranks * total_bytes / goodput
+    tree = 2 * (per_node - 1) * inside + 2 * levels * across + 2 * total_bytes / (0.92 * goodput)
+    return "ring" if ring < tree else "tree"

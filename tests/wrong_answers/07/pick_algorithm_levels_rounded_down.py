@@ -1,0 +1,8 @@
+"""the tree's rounds are rounded down"""
+
+
+def pick_algorithm(total_bytes, nodes, per_node, inside, across, goodput):
+    ranks, levels = nodes * per_node, nodes.bit_length() - 1
+    ring = 2 * (ranks - nodes) * inside + 2 * (nodes - 1) * across + 2 * (ranks - 1) / ranks * total_bytes / goodput
+    tree = 2 * (per_node - 1) * inside + 2 * levels * across + 2 * total_bytes / (0.92 * goodput)
+    return "ring" if ring < tree else "tree"

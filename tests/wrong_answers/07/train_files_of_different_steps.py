@@ -1,0 +1,30 @@
+"""their checkpoints are not of the same step"""
+
+import os
+
+import torch
+import torch.distributed as dist
+
+from utils.runtime.jobs.faults import reached
+
+
+def train(rank, folder, job, steps, every):
+    path, done = folder / f"rank-{rank}.pt", 0
+    alike = {"model": job.model, "optimizer": job.optimizer, "schedule": job.schedule}
+    if path.exists():
+        stored = torch.load(path)
+        done = stored["done"]
+        for name, part in alike.items():
+            part.load_state_dict(stored[name])
+        place, random_state = stored["own"]
+        job.data.load_state_dict(place)
+        torch.set_rng_state(random_state)
+    for step in range(done, steps):
+        reached(step)
+        job.step(next(job.data))
+        if (step + 1) % every == 0:
+            state = {name: part.state_dict() for name, part in alike.items()}
+            own = job.data.state_dict(), torch.get_rng_state()
+            torch.save(state | {"done": step + 1, "own": own}, folder / f"unfinished-{rank}.pt")
+            os.replace(folder / f"unfinished-{rank}.pt", path)
+            dist.barrier()

@@ -1,0 +1,5 @@
+"""your function does no step"""
+
+
+def train(rank, folder, job, steps, every):
+    pass
