@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from utils.notebooks.errors import NotebookError
+from utils.plan import add_options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
         "names", nargs="*", metavar="NAME", help="default: every file of benchmarks/; of one, options are handed on"
     )
     bench.set_defaults(run=_bench)
+
+    add_options(commands.add_parser("plan", help="say which strategy a training job should take, what fits, and why"))
 
     doctor = commands.add_parser("doctor", help="say whether the suite can run on this machine, and what is missing")
     doctor.add_argument("--quiet", action="store_true", help="print only what needs a look")

@@ -65,7 +65,7 @@ def data_collectives(job: Job, machine: Machine) -> list[Collective]:
     ]
     if group < ranks:
         between = among("all_reduce", reduced / group, ranks // group, stride * group)
-        every.append(reduction("all_reduce", between, m))
+        every.append(reduction("all_reduce", between, 1 if software.replicas_once else m))
     return every
 
 

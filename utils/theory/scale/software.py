@@ -40,6 +40,7 @@ class Software:
     links. reduces: whether gradients are reduced beside the backward pass. overlaps_tensor: the share of
     tensor-parallel collectives that hides. quantized_bytes: of fp8 jobs, moved for each element of a matrix's input or
     output to scale and cast it. fused_optimizer: one pass over the states, or one for each of Adam's operations.
+    replicas_once: whether hsdp's replicas exchange gradients once a step, and not for each micro-batch.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Software:
     overlaps_tensor: float = 0.0
     quantized_bytes: int = 5
     fused_optimizer: bool = True
+    replicas_once: bool = False
 
     def __post_init__(self) -> None:
         check_choice("operations", self.operations, (FUSED, EAGER))
@@ -88,6 +90,12 @@ SOFTWARE: dict[str, Software] = {
         Software(
             "FSDP, async TP, rowwise fp8", FUSED, "flash-2", "both of the above",
             overlaps_tensor=_TENSOR_PIECES, quantized_bytes=10, **_FSDP,
+        ),
+        Software(
+            "FSDP2, bf16", FUSED, "flash-2",
+            "PyTorch FSDP2 with torch.compile; gradients reduced in bf16, as they are without a reduce_dtype; "
+            "hsdp with set_requires_all_reduce(False) in all micro-batches but the last; DDP with its bf16 hook",
+            stops_early=True, replicas_once=True,
         ),
         Software("fms-fsdp, eager", EAGER, "flash-2", _IBM, stops_early=True),
         Software("fms-fsdp, compiled", FUSED, "flash-2", f"{_IBM}; torch.compile", stops_early=True),

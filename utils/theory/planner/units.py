@@ -1,0 +1,189 @@
+"""Jobs of TP x PP x CP units, data parallelism around them: memory of a GPU, bytes between units, and the step.
+
+One unit of tensor x pipeline x context GPUs holds one replica. What data parallelism adds is between units: each GPU
+exchanges the gradients of its own part with the GPUs that hold the same part in other units.
+
+Memory: states of the first stage's parameters, optimizer and master weights shared by the data-parallel ranks (zero1);
+activations as `theory.activations` counts them, with sequence parallelism; the first stage of a pipeline of p stages
+keeps those of p micro-batches (Korthikanti et al., arXiv:2205.05198, section 4.2.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from utils.theory.activations import activation_bytes
+from utils.theory.architecture import Architecture
+from utils.theory.memory import SHARDED, model_states
+from utils.theory.planner.ask import Ask, asked
+from utils.theory.scale.collectives import data_collectives, tensor_collectives
+from utils.theory.scale.communication import group_cost
+from utils.theory.scale.hardware import Gpu
+from utils.theory.scale.job import Job
+from utils.theory.scale.software import named_software
+from utils.theory.scale.step import Prediction, predict
+from utils.theory.traffic import collective_bytes
+
+
+@dataclass(frozen=True)
+class HybridJob:
+    """One way to cut a job into units.
+
+    memory: bytes of a GPU at the peak. data_bytes: that one GPU sends in a step for data parallelism; `unit_bytes` is
+    of all GPUs of a unit.
+    """
+
+    ask: Ask
+    job: Job
+    memory: float
+    data_bytes: float
+
+    @property
+    def units(self) -> int:
+        """Replicas: the data-parallel ranks."""
+        return self.job.ranks
+
+    @property
+    def unit_bytes(self) -> float:
+        """Bytes that all GPUs of a unit send to other units in a step."""
+        return self.data_bytes * self.job.unit
+
+    @property
+    def fits(self) -> bool:
+        return self.memory <= self.ask.budget
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        return predict(self.job, self.ask.machine)
+
+    @cached_property
+    def data_seconds(self) -> float:
+        """Of the step's data-parallel collectives, each alone: the part that data parallelism adds, hidden or not."""
+        return sum(each.times * each.cost.seconds for each in data_collectives(self.job, self.ask.machine))
+
+    def __repr__(self) -> str:
+        job = self.job
+        fit = "fits" if self.fits else f"lacks {(self.memory - self.ask.budget) / 1e9:.1f} GB"
+        return (
+            f"{self.units} units of TP {job.tensor} x PP {job.pipeline} x CP {job.context}: {self.memory / 1e9:.1f} GB "
+            f"on a GPU ({fit}); each unit sends {self.unit_bytes / 1e9:.1f} GB to the others, {self.data_seconds:.2g} "
+            f"s of communication; a step of {self.prediction.seconds:.3g} s, MFU {self.prediction.mfu:.0%}"
+        )
+
+
+def hybrid_job(
+    model: str | Architecture,
+    gpus: int,
+    tensor: int = 1,
+    pipeline: int = 1,
+    context: int = 1,
+    *,
+    strategy: str = "zero1",
+    micro_batch: int = 1,
+    interleaved: int = 1,
+    again: str = "none",
+    gpus_per_node: int | None = None,
+    gpu: str | Gpu = "H100 80GB",
+    memory: float | None = None,
+    network: float = 3200,
+    sequence: int = 4096,
+    global_batch: int | None = None,
+    reserve: float = 0.1,
+    software: str = "NeMo",
+) -> HybridJob:
+    """The job cut into units of tensor x pipeline x context GPUs; the other arguments as for `plan` and `scale.Job`.
+
+    strategy: of the data-parallel ranks, "ddp" or "zero1", as Megatron-LM has them. global_batch: one sequence for each
+    unit, times `pipeline`, if left out. Raises ValueError, in one sentence.
+    """
+    if strategy not in ("ddp", "zero1"):
+        raise ValueError(f"strategy is {strategy!r}; around units it is ddp or zero1: choose one of them")
+    ask = asked(model, gpus, gpus_per_node, gpu, memory, network, None, sequence, gpus, reserve)
+    ranks = max(1, gpus // (tensor * pipeline * context)) if min(tensor, pipeline, context) >= 1 else 1
+    batch = ranks * pipeline * micro_batch if global_batch is None else global_batch
+    if batch % (ranks * micro_batch):
+        raise ValueError(
+            f"global_batch is {batch}, which {ranks} units with micro-batches of {micro_batch} do not share evenly: "
+            f"give a multiple of {ranks * micro_batch}"
+        )
+    job = Job(
+        ask.model, gpus, sequence, micro_batch, batch // (ranks * micro_batch), strategy, None, tensor, pipeline,
+        context, interleaved, again, software=software,
+    )  # fmt: skip
+    return HybridJob(replace(ask, global_batch=batch), job, unit_memory(job), data_bytes(job))
+
+
+def hybrid_jobs(model: str | Architecture, gpus: int, **more: object) -> list[HybridJob]:
+    """All units of tensor 1, 2, 4, 8 within a node and pipelines of powers of two that the GPUs allow, fastest first.
+
+    Those that fit come before those that do not. Arguments as for `hybrid_job`, without the sizes of the unit.
+    """
+    found = []
+    on_node = int(more.get("gpus_per_node") or min(8, gpus))  # type: ignore[arg-type]
+    for tensor in (size for size in (1, 2, 4, 8) if size <= on_node):
+        for pipeline in (2**power for power in range(7)):
+            try:
+                found.append(hybrid_job(model, gpus, tensor, pipeline, **more))  # type: ignore[arg-type]
+            except ValueError:
+                continue  # heads, layers, GPUs or batch do not divide
+    return sorted(found, key=lambda each: (not each.fits, each.prediction.seconds))
+
+
+def unit_memory(job: Job) -> float:
+    """Bytes of a GPU of the first stage at the peak."""
+    model, stage = job.model, job.model.layers / job.pipeline
+    held = (stage * model.parameters_per_layer + _ends(job)) / job.tensor
+    ranks = job.ranks * job.context if "optimizer" in SHARDED[job.strategy] else 1
+    states = model_states(held, ranks, job.strategy if ranks > 1 else "ddp").total
+    kept = activation_bytes(
+        model,
+        job.sequence // job.context,
+        job.micro_batch,
+        {"half": "full", "operations": "selective", "attention": "selective"}.get(job.again, job.again),
+        implementation="paper",
+        tensor_parallel=job.tensor,
+        sequence_parallel=True,
+    )
+    in_flight = min(job.pipeline, job.accumulation)
+    last = 0.0 if job.pipeline > 1 else kept.logits + kept.at_loss + kept.head
+    return states + in_flight * stage * kept.per_layer + kept.recomputed + last
+
+
+def data_bytes(job: Job) -> float:
+    """Bytes that one GPU sends in a step for data parallelism: 2 (n - 1)/n of its gradients, zero1 in two halves."""
+    held, ranks = job.model.parameters / (job.tensor * job.pipeline), job.ranks * job.context
+    each = named_software(job.software).reduced_bytes
+    if job.strategy == "ddp":
+        return collective_bytes("all_reduce", each * held, ranks)
+    return collective_bytes("reduce_scatter", each * held, ranks) + collective_bytes("all_gather", 2 * held, ranks)
+
+
+def placements(found: HybridJob) -> dict[str, float]:
+    """Seconds of a step's collectives, each alone, by which dimension is the outer one.
+
+    "data": tensor-parallel neighbours share a node, data-parallel ranks are a unit apart. "tensor": the other way
+    round, as if ranks were numbered so. The bytes are the same; the links they go over are not.
+    """
+    job, machine = found.job, found.ask.machine
+    layers = job.accumulation * job.model.layers / job.pipeline
+    inner = tensor_collectives(job, machine).seconds * layers
+    times = 6 if job.again == "full" else 4
+    size = 2 * job.local_tokens * job.model.hidden
+    apart = job.gpus // job.tensor
+    outer = group_cost("all_reduce", size, job.tensor, apart, machine).seconds * times * layers
+    kinds = {"ddp": (("all_reduce", 2),), "zero1": (("reduce_scatter", 2), ("all_gather", 2))}[job.strategy]
+    held = job.model.parameters / (job.tensor * job.pipeline)
+    data = {
+        stride: sum(group_cost(kind, each * held, job.ranks, stride, machine).seconds for kind, each in kinds)
+        for stride in (1, job.unit)
+    }
+    return {"data": inner + data[job.unit], "tensor": outer + data[1]}
+
+
+def _ends(job: Job) -> int:
+    """Parameters of the first stage that no layer has: all of them without a pipeline, else the embeddings."""
+    model = job.model
+    if job.pipeline == 1:
+        return model.parameters - model.layers * model.parameters_per_layer
+    return model.embedding_parameters + model.learned_positions * model.hidden
