@@ -24,6 +24,7 @@ SOURCES = {
     "04_zero": ("counter", "ledger", "recorder"),
     "05_fsdp": ("counter", "ledger", "recorder"),
     "06_hsdp": ("counter", "ledger", "recorder"),
+    "07_infrastructure": ("counter", "clock"),
     "calculators": (),  # predicts only
 }
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))

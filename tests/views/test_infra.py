@@ -96,7 +96,7 @@ def test_ways_can_be_read(readable, size, network, placement, pieces):
         size,
         LINKS[network],
         LINKS[SLOTS[0]],
-        COPIES[-1] * GB,
+        30 * GB,
         PIECES[pieces],
         2048,
         16,
