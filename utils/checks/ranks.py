@@ -157,8 +157,11 @@ class _Marks:
 
 
 def _in_rank(rank: int, answer: Any, cases: tuple[tuple[str, Case], ...]) -> tuple[dict[str, Any], list[str], str]:
+    import torch
+
     from utils.checks.waiting import touches_noted
 
+    torch.set_num_threads(1)  # the cases are small: threads that wait for a core on a busy machine make them slow
     marks, values = _Marks(rank), {}
     for name, case in cases:
         marks(_CASE + name)

@@ -26,7 +26,7 @@ def _in_bf16(model: Model) -> Model:
 
 
 CASES = (
-    Case(WEIGHED, "small Adam", weighed=True, micro_batches=MICRO_BATCHES),
+    Case(WEIGHED, "small Adam", weighed=True, micro_batches=MICRO_BATCHES, communicates=False),
     *(Case(_in_bf16(model), "small SGD", micro_batches=MICRO_BATCHES) for model in (DEEP, TIED, FROZEN, UNUSED)),
 )
 

@@ -38,12 +38,16 @@ Law = Callable[[int, int, str], float]  # (world_size, step, moment) -> bytes
 
 @dataclass(frozen=True)
 class Case:
-    """What is trained, with which of OPTIMIZERS, and whether everything that exists is weighed."""
+    """What is trained, with which of OPTIMIZERS, and whether everything that exists is weighed.
+
+    communicates: whether the answer is to: if not, no thread carries a tensor, and none is waited for.
+    """
 
     model: Model
     optimizer: str
     weighed: bool = False
     micro_batches: tuple[int, ...] = MICRO_BATCHES
+    communicates: bool = True
 
     @property
     def name(self) -> str:
@@ -139,15 +143,15 @@ def observe(
                 mark(f"step {number}, forward {micro}")
                 _forget_peak(held)
                 loss = lopsided(model(inputs), targets) / k
-                seen["forward"] = _sample(held, model, made, enough(number, "forward") + activations, gathered)
+                seen["forward"] = _sample(case, held, model, made, enough(number, "forward") + activations, gathered)
                 mark(f"step {number}, backward {micro}")
                 loss.backward()
                 del loss
-                seen["backward"] = _sample(held, model, made, enough(number, "backward"), gathered)
+                seen["backward"] = _sample(case, held, model, made, enough(number, "backward"), gathered)
             mark(f"step {number}, step")
             step()
             mark(f"step {number}, after")
-            seen["step"] = _sample(held, model, made, enough(number, "step"), gathered)
+            seen["step"] = _sample(case, held, model, made, enough(number, "step"), gathered)
             count.append(len(made.optimizers))
             if case.weighed:
                 dist.barrier()
@@ -202,12 +206,14 @@ class _Gathered:
         return most
 
 
-def _sample(held: Held | None, model: nn.Module, made: Made, enough: float, gathered: _Gathered) -> Sample | None:
+def _sample(
+    case: Case, held: Held | None, model: nn.Module, made: Made, enough: float, gathered: _Gathered
+) -> Sample | None:
     """What exists now, and the most since the sample before."""
     if held is None:
         return None
     # While a collective is on its way more may exist; but then, too, the one before it may still be held for a moment.
-    deadline = time.monotonic() + (SETTLE / 3 if WORKS.in_use else SETTLE)
+    deadline = time.monotonic() + (0 if not case.communicates else SETTLE / 3 if WORKS.in_use else SETTLE)
     while held.bytes > enough and time.monotonic() < deadline:
         time.sleep(0.002)
     parameters = list(model.parameters())
