@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +100,8 @@ def judge(seen: Sequence[Seen]) -> None:
         norms = [math.sqrt(sum(g.square().sum().item() for g in mine if g is not None)) for mine in given]
         norm = math.hypot(*norms)
         for rank, each in enumerate(clipped):
-            _judge_rank(rank, n, step, given[rank], each.moved[step], norms, norm)
+            others = _other_norms(given)
+            _judge_rank(rank, n, step, given[rank], each.moved[step], norms, norm, others)
     if any(each.other != OTHER for each in clipped):
         raise Mistake(
             "the steps are right, but other optimizers are clipped too: a global hook sees them all. Register the hook "
@@ -124,6 +125,7 @@ def _judge_rank(
     moved: Sequence[torch.Tensor],
     norms: Sequence[float],
     norm: float,
+    others: Mapping[str, float],
 ) -> None:
     if not norms[rank]:
         return
@@ -149,6 +151,9 @@ def _judge_rank(
         value = wrong(norms, rank)
         if _by(min(1.0, MAX_NORM / value), given, moved) or _by(MAX_NORM / value, given, moved):
             raise Mistake(f"{place}, {diagnosis}")
+    for what, value in others.items():
+        if _by(MAX_NORM / value, given, moved):
+            raise Mistake(f"{place}, the gradients are scaled by {what}: the norm is the root of the sum of squares.")
     factors = [_factor(g, m) for g, m in zip(given, moved, strict=True) if g is not None]
     if None in factors:
         raise Mistake(
@@ -161,6 +166,12 @@ def _judge_rank(
     raise Mistake(
         f"{place}, the gradients are scaled by {factors[0]:.3f}, not by {min(1, MAX_NORM / norm):.3f}.{earlier}"
     )
+
+
+def _other_norms(given: Sequence[Sequence[torch.Tensor | None]]) -> dict[str, float]:
+    """Of all ranks' gradients, the norms of other kinds."""
+    numbers = torch.cat([g for mine in given for g in mine if g is not None]).abs()
+    return {"the sum of absolute values": numbers.sum().item(), "the largest number": numbers.max().item()}
 
 
 def _factor(given: torch.Tensor, moved: torch.Tensor) -> float | None:
@@ -195,4 +206,8 @@ _KNOWN: dict[Callable[[Sequence[float], int], float], str] = {
     lambda norms, rank: (
         sum(norms) / len(norms)
     ): "the ranks' norms are averaged: sum their squares, then take the root.",
+    lambda norms, rank: norms[rank] * math.sqrt(len(norms)): (
+        "the gradients are clipped by the local norm, to a share of max_norm: there is one norm, over all ranks, and "
+        "all scale alike. Sum the squares over the ranks."
+    ),
 }

@@ -16,13 +16,12 @@ from utils.checks.lab01.cases import on_case
 from utils.checks.lab04.checkpoints import (
     OPTIMIZERS,
     TRAININGS,
-    Checkpoint,
     Training,
     in_rows,
     slice_of,
     take_step,
 )
-from utils.checks.lab04.saving import STEPS, TOLERANCE
+from utils.checks.lab04.saving import STEPS, TOLERANCE, changed
 from utils.checks.ranks import Mark, Seen, run_cases
 from utils.checks.verdict import Mistake, with_article
 
@@ -34,7 +33,7 @@ class Loaded:
     trouble   what the steps after it raised, if they did
     in_place  whether each parameter still lies where it lay
     own       whether the optimizer's slices are the tensors that it had
-    kept      whether the checkpoint was left alone, by `load` and by two steps after it
+    written   which tensor of the checkpoint `load`, or one of two steps after it, has written to; "" if none
     """
 
     masters: tuple[torch.Tensor, ...]
@@ -44,7 +43,7 @@ class Loaded:
     trouble: str
     in_place: bool
     own: bool
-    kept: bool
+    written: str
 
 
 def verify(answer: Any) -> str:
@@ -92,19 +91,13 @@ def observe(training: Training, answer: Any, mark: Mark) -> Loaded:
             trouble = f"{type(error).__name__}: {error}"
             break
     later = [each.detach().clone() for each in optimizer.param_groups[0]["params"]]
-    kept = _equal(before, checkpoint)
-    return Loaded(tuple(masters), tuple(moments), tuple(weights), tuple(later), trouble, in_place, own, kept)
+    written = changed(before, checkpoint)
+    return Loaded(tuple(masters), tuple(moments), tuple(weights), tuple(later), trouble, in_place, own, written)
 
 
 def _parts(flat: torch.Tensor, bucket: Sequence[nn.Parameter]) -> list[torch.Tensor]:
     numels = [p.numel() for p in bucket]
     return [part.view_as(p) for part, p in zip(flat[: sum(numels)].split(numels), bucket, strict=True)]
-
-
-def _equal(a: Checkpoint, b: Checkpoint) -> bool:
-    return all(map(torch.equal, a["masters"], b["masters"])) and all(
-        torch.equal(x[name], y[name]) for x, y in zip(a["moments"], b["moments"], strict=True) for name in x
-    )
 
 
 def judge(training: Training, seen: Sequence[Seen]) -> None:
@@ -135,10 +128,10 @@ def judge(training: Training, seen: Sequence[Seen]) -> None:
             )
         if loaded.trouble:
             raise Mistake(f"the optimizer's next step on rank {rank} raises {loaded.trouble}")
-        if not loaded.kept:
+        if loaded.written:
             raise Mistake(
-                "the checkpoint is written to, by `load` or by the steps after it: a moment or a master is a view of "
-                "its tensors. Clone the slices."
+                f"the checkpoint is written to, by `load` or by the steps after it: {loaded.written} is its own tensor "
+                "or a view of it. Clone what you take, the step counter too."
             )
         for number, whole in enumerate(later):
             if not _close(loaded.later[number], slice_of(whole, rank, n)):
@@ -202,6 +195,8 @@ def _judge_moment(
                 raise Mistake(
                     f"{what} on rank {rank} is its slice of `{other}`: each moment is loaded by its own name."
                 )
+        if _close(got, wanted.bfloat16()):
+            raise Mistake(f"{what} on rank {rank} is rounded to bf16: load the moments in fp32, as they are saved.")
         _other_slice(f"rank {rank}'s numbers of {what}", got, value, rank, n)
         raise Mistake(f"{what} on rank {rank} is not its slice of the checkpoint's.")
 
@@ -209,6 +204,12 @@ def _judge_moment(
 def _judge_weights(
     number: int, got: torch.Tensor, wanted: torch.Tensor, fresh: torch.Tensor, rank: int, n: int
 ) -> None:
+    if got.dtype != wanted.dtype:
+        types = (str(each.dtype).removeprefix("torch.") for each in (got, wanted))
+        raise Mistake(
+            f"on rank {rank} the parameters of bucket {number} have become {' where they were '.join(types)}: write "
+            "into them, `p.data.copy_(…)`, which rounds."
+        )
     if _close(got, wanted):
         return
     if got.shape != wanted.shape:

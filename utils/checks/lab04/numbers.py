@@ -24,6 +24,10 @@ STILL = (
     "the model's weights do not move: a step must end in the weights that the next forward uses. Is what the optimizer "
     "has stepped copied back, and gathered anew? (Weights that are gathered once and never freed stay as they were.)"
 )
+_LATE = (
+    "the first step leaves the model's weights as they are, and a later one moves them: each comes one step late. Hand "
+    "over the gradients of this backward before the optimizer steps, and copy the masters back after it."
+)
 _FAR_OFF = {
     "rounded": (
         "the master weights are rounded to bf16 each step: what a step adds is smaller than a bf16 number can show, "
@@ -31,6 +35,10 @@ _FAR_OFF = {
     ),
     "stale": "the gradients of earlier steps are still in the sum: after `step()` they are spent.",
     "summed": "the gradients are summed over the ranks, not averaged.",
+    "divided": (
+        "the sum over the micro-batches is divided by their number: each loss is divided already, so that the sum is "
+        "the mean."
+    ),
 }
 
 
@@ -91,7 +99,8 @@ def judge_gradients(case: Case, trained: Sequence[Trained], groups: Groups) -> N
         wanted = named(steps.whole[step], names)
         local = [named(each, names) for each in steps.local[step]]
         if all(not g.any() for each in got for g in each.values()):
-            raise Mistake(STILL)
+            later = [_distance(each.weights[-1], each.weights[step], names) for each in trained]
+            raise Mistake(_LATE if any(later) else STILL)
         compare(got, wanted, local, mean_factors(ranks), suspects(case, steps, step, groups, names, ranks))
     _frozen_changed(trained, groups)
 
@@ -117,6 +126,8 @@ def judge_weights(case: Case, trained: Sequence[Trained], groups: Groups) -> Non
             gone = _distance(steps.weights[step], steps.weights[0], names)
             if off <= (FAR_BF16 if low else FAR_FP32) * gone:
                 continue
+            if _one_late(each, steps.weights, names):
+                raise Mistake(_LATE)
             _far_off(case, each, len(trained), names)
             if len(trained) == 1:
                 place, right, each_one = f"after step {step}", "those that fp32 masters give", "weight"
@@ -127,6 +138,14 @@ def judge_weights(case: Case, trained: Sequence[Trained], groups: Groups) -> Non
                 f"{off / gone:.1g} of the way that these have gone. Does each {each_one} keep its own master and "
                 "moments from step to step?"
             )
+
+
+def _one_late(trained: Trained, right: Sequence[Weights], names: Sequence[str]) -> bool:
+    """Whether after each step the weights are nearer to those of the step before than to those of this one."""
+    return all(
+        _distance(now, before, names) < _distance(now, here, names) / 4
+        for now, before, here in zip(trained.weights[1:], right[:-1], right[1:], strict=True)
+    )
 
 
 def _far_off(case: Case, trained: Trained, ranks: int, names: Sequence[str]) -> None:

@@ -136,6 +136,8 @@ def _judge_buffer(cut: Cut, numbers: torch.Tensor, length: int, world_size: int)
     if flat.dtype != numbers.dtype:
         raise Mistake(f"`flat` is of type {flat.dtype}, and the parameters of {numbers.dtype}.")
     if len(flat) != wanted:
+        if len(flat) == length and len(cut.mine) == wanted:
+            raise Mistake("the buffer and the slice have changed places: return `(flat, mine)`.")
         if len(flat) == len(numbers):
             raise Mistake(
                 f"`flat` is not padded: {world_size} does not divide its {len(flat)} numbers, so that the slices "

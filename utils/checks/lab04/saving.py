@@ -26,6 +26,7 @@ class Saved:
 
     checkpoint: Any
     later: Any
+    touched: str  # what of the masters and moments `save` has changed; "" if nothing
 
 
 def verify(answer: Any) -> str:
@@ -54,12 +55,19 @@ def observe(training: Training, answer: Any, mark: Mark) -> Saved:
     for bucket, whole in zip(buckets, training.whole(STEPS)[0], strict=True):
         for p, part in zip(bucket, whole.split([p.numel() for p in bucket]), strict=True):
             p.data.copy_(part.view_as(p))
+    before = copy.deepcopy(_state(slices, optimizer))
     mark("call")
     returned = answer(buckets, optimizer)
     mark("returned")
+    touched = changed(before, _state(slices, optimizer))
     at_once = copy.deepcopy(returned) if rank == 0 else None
     take_step(optimizer, [slice_of(g, rank, world_size) for g in training.gradients(STEPS)])
-    return Saved(at_once, returned if rank == 0 else None)
+    return Saved(at_once, returned if rank == 0 else None, touched)
+
+
+def _state(slices: Sequence[torch.Tensor], optimizer: torch.optim.Optimizer) -> Checkpoint:
+    """One rank's masters and moments, not copied."""
+    return {"masters": list(slices), "moments": [dict(optimizer.state.get(each, {})) for each in slices]}
 
 
 def judge(training: Training, seen: Sequence[Seen]) -> None:
@@ -85,11 +93,18 @@ def judge(training: Training, seen: Sequence[Seen]) -> None:
             elif not isinstance(moments[name], torch.Tensor):
                 raise Mistake(f"{what} is {_kind(moments[name])}, not a tensor: copy it as it is.")
             elif moments[name].numel() != 1 or moments[name].item() != value.item():
-                raise Mistake(f"{what} is not {value.item():g}, as in the optimizer's state.")
-    if not _same(saved.checkpoint, saved.later):
+                got = f"{moments[name].item():g}" if moments[name].numel() == 1 else f"{moments[name].numel()} numbers"
+                raise Mistake(f"{what} is {got}; on every rank the optimizer's state has {value.item():g}. Copy it.")
+    for rank, each in enumerate(seen):
+        if each.value.touched:
+            raise Mistake(
+                f"what is saved is right, but on rank {rank} {each.value.touched} is no longer in the optimizer, or "
+                "another: training is to go on, so read and do not write."
+            )
+    if what := changed(saved.checkpoint, saved.later):
         raise Mistake(
-            "the checkpoint changes when training goes on: some of its tensors are the optimizer's own, or views of "
-            "them. Clone."
+            f"the checkpoint changes when training goes on: {what} is the optimizer's own tensor, or a view of it. "
+            "Clone."
         )
 
 
@@ -162,12 +177,19 @@ def _close(got: torch.Tensor, wanted: torch.Tensor) -> bool:
     return torch.allclose(got.flatten().float(), wanted, rtol=TOLERANCE, atol=TOLERANCE)
 
 
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, dict):
-        return all(_same(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple):
-        return all(_same(x, y) for x, y in zip(a, b, strict=True))
-    return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
+def changed(before: Checkpoint, after: Checkpoint) -> str:
+    """The first tensor in which the two differ, in words; "" if they are the same."""
+    for number, moments in enumerate(before["moments"]):
+        pairs = {"the master": (before["masters"][number], after["masters"][number])}
+        pairs |= {f"`{name}`": (moments[name], after["moments"][number].get(name)) for name in moments}
+        for what, (one, other) in pairs.items():
+            if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+                same = torch.equal(one, other)
+            else:
+                same = type(one) is type(other) and one == other
+            if not same:
+                return f"{what} of bucket {number}"
+    return ""
 
 
 def _kind(thing: Any) -> str:

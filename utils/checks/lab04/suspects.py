@@ -99,6 +99,7 @@ def _of_slices(
     def weights(change: Change) -> Gradients:
         return moved(before, {**after, **slices.changed(after, change)}, names)
 
+    mixed = slices.changed(whole, lambda rows, padding: rows.mean(0, keepdim=True).expand_as(rows))
     padded = "moved by the padding: it stands behind the numbers, in weights and in gradients, and is cut off there."
     found = [
         (
@@ -114,6 +115,7 @@ def _of_slices(
             "the slices are gathered in the wrong order, the last rank's first. Slice r of the buffer is rank r's.",
         ),
     ]
+    found.append((mixed, "the ranks' slices are averaged with each other: after the reduce-scatter each stands alone."))
     for sign in (1, -1):
         by_padding = _rolled(sign)
         found.append((slices.changed(whole, by_padding), f"the gradients are {padded}"))
@@ -156,8 +158,8 @@ def _of_buckets(whole: Gradients, groups: Groups) -> list[tuple[Gradients, str]]
 def _of_time(case: Case, steps: Steps, step: int, groups: Groups) -> list[tuple[Gradients, str]]:
     """Gradients of another moment, or that come too late."""
     whole, found = steps.whole[step], []
+    full = {n for group in groups if all(whole[name] is not None for name in group) for n in group}
     if any(whole[name] is None for group in groups for name in group):
-        full = {n for group in groups if all(whole[name] is not None for name in group) for n in group}
         found.append(
             (
                 {name: gradient if name in full else None for name, gradient in whole.items()},
@@ -165,7 +167,12 @@ def _of_time(case: Case, steps: Steps, step: int, groups: Groups) -> list[tuple[
                 "take care of what is left, and of weights that are still gathered.",
             )
         )
-    if case.micro_batches[step] > 1:
+    if (k := case.micro_batches[step]) > 1:
+        for names in (set(whole), full):  # of all buckets, or of those that are reduced in each backward
+            divided = {n: g / k if g is not None and n in names else g for n, g in whole.items()}
+            found.append(
+                (divided, f"the sum over {k} micro-batches is divided by {k}: each loss is divided already, so add up.")
+            )
         found.append(
             (
                 steps.last[step],

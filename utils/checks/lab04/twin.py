@@ -24,11 +24,11 @@ class Steps:
     last: tuple[Gradients, ...]  # by step, of the last micro-batch alone
 
 
-def twin(case: Case, world_size: int, mistake: Literal["", "rounded", "stale", "summed"] = "") -> Steps:
+def twin(case: Case, world_size: int, mistake: Literal["", "rounded", "stale", "summed", "divided"] = "") -> Steps:
     """The same steps in one process that sees every rank's samples.
 
     mistake: "rounded", fp32 masters made anew from the rounded weights at each step; "stale", gradients of earlier
-    steps stay in the sum; "summed", over the ranks.
+    steps stay in the sum; "summed", over the ranks; "divided", by the number of micro-batches once more.
     """
     model = case.model.build()
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -48,7 +48,7 @@ def twin(case: Case, world_size: int, mistake: Literal["", "rounded", "stale", "
         for p, master in zip(trained, masters, strict=True):
             gradient = next(whole[-1][name] for name, q in named.items() if q is p)
             if gradient is not None:
-                gradient = gradient.float() * (world_size if mistake == "summed" else 1)
+                gradient = gradient.float() * {"summed": world_size, "divided": 1 / k}.get(mistake, 1)
                 master.grad = gradient + master.grad if mistake == "stale" and master.grad is not None else gradient
             if mistake == "rounded":
                 master.copy_(p.detach())
