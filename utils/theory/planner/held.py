@@ -26,11 +26,17 @@ def lines(model: Architecture, strategy: str, shards: int, again: str) -> tuple[
     """
     kind = "fsdp" if strategy == "hsdp" else strategy
     low, high = (training_memory(model, shards, kind, tokens, 1, again, recipe=RECIPES[kind]).moments for tokens in _AT)
-    found = set()
+    found: list[tuple[float, float]] = []
     for first, second in zip(low, high, strict=True):
         each = (second.total - first.total) / (_AT[1] - _AT[0])
-        found.add((first.total - _AT[0] * each, each))
-    return tuple(found)
+        found.append((first.total - _AT[0] * each, each))
+    # Of two lines the one that is lower everywhere is never the peak.
+    found.sort(reverse=True)
+    kept: list[tuple[float, float]] = []
+    for line in found:
+        if not kept or line[1] > kept[-1][1]:
+            kept.append(line)
+    return tuple(kept)
 
 
 def held(model: Architecture, strategy: str, shards: int, again: str, tokens: int) -> float:

@@ -10,11 +10,13 @@ their size), half of them with a causal mask, backward 2.5 times that, since Fla
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
+from utils.theory.architecture import Architecture
 from utils.theory.scale.hardware import Machine
 from utils.theory.scale.job import Job
 from utils.theory.scale.operations import OPTIMIZER, SCORES, Layer, layer_operations, loss_bytes
-from utils.theory.scale.software import STANDARD_SHARE, attention_share, named_software
+from utils.theory.scale.software import STANDARD_SHARE, Software, attention_share, named_software
 
 
 @dataclass(frozen=True)
@@ -55,38 +57,54 @@ def compute_seconds(job: Job, machine: Machine, efficiency: float, efficiency_bf
     efficiency: share of the peak that matrices of the job's precision reach; efficiency_bf16: the same in 16 bit, for
     the head of an fp8 job.
     """
-    software = named_software(job.software)
-    model, tokens, t, rate = job.model, job.local_tokens, job.tensor, machine.memory_rate
-    layer = layer_operations(model, software.operations)
-    peak = machine.gpu.peak_fp8 if job.precision == "fp8" else machine.gpu.peak
+    forward, backward, again, head = _of_a_micro_batch(
+        job.model, job.sequence, job.local_tokens, job.tensor, job.again, job.precision, named_software(job.software),
+        machine, efficiency, efficiency_bf16,
+    )  # fmt: skip
+    updated = job.model.parameters / (job.tensor * job.pipeline) / job.shards
+    optimizer = OPTIMIZER[named_software(job.software).fused_optimizer] * updated / machine.memory_rate
+    return Compute(forward, backward, again, head, optimizer)
 
+
+@lru_cache(maxsize=1024)  # strategies beside each other compute the same
+def _of_a_micro_batch(
+    model: Architecture,
+    sequence: int,
+    tokens: int,
+    t: int,
+    again: str,
+    precision: str,
+    software: Software,
+    machine: Machine,
+    efficiency: float,
+    efficiency_bf16: float,
+) -> tuple[Part, Part, Part, float]:
+    """Forward, backward and again of a layer, and the head; t: tensor-parallel GPUs."""
+    rate = machine.memory_rate
+    layer = layer_operations(model, software.operations)
+    peak = machine.gpu.peak_fp8 if precision == "fp8" else machine.gpu.peak
     arithmetic = 2 * layer.parameters * tokens / t / (efficiency * peak)
     streamed = (layer.matrix_bytes * tokens + 2 * layer.parameters) / t / rate  # weights once a pass
-    if job.precision == "fp8":  # half of them forward; the gradients' elements backward
+    if precision == "fp8":  # half of them forward; the gradients' elements backward
         streamed += software.quantized_bytes * layer.matrix_bytes / 4 * tokens / t / rate
-    attention = _attention(job, machine)
+    attention = _attention(model, sequence, tokens, t, software, machine)
     element = [each * tokens / t / rate for each in layer.element_bytes]
     forward = Part(arithmetic, attention[0], streamed + element[0])
     backward = Part(2 * arithmetic, attention[1], 2 * streamed + element[1])
     logits = tokens * model.vocabulary / t
     head = 6 * logits * model.hidden / (efficiency_bf16 * machine.gpu.peak)
-    updated = model.parameters / (t * job.pipeline) / job.shards
-    return Compute(
-        forward,
-        backward,
-        _again(job, layer, forward, element[0]),
-        head + loss_bytes(software.operations) * logits / rate,
-        OPTIMIZER[software.fused_optimizer] * updated / rate,
-    )
+    head += loss_bytes(software.operations) * logits / rate
+    return forward, backward, _again(again, software, layer, forward, element[0]), head
 
 
-def _attention(job: Job, machine: Machine) -> tuple[float, float]:
+def _attention(
+    model: Architecture, sequence: int, tokens: int, t: int, software: Software, machine: Machine
+) -> tuple[float, float]:
     """(forward, backward) of the scores and what they weigh, of one layer."""
-    software, model = named_software(job.software), job.model
-    operations = 4 * job.sequence * model.heads * model.head_dim / job.tensor * job.local_tokens
+    operations = 4 * sequence * model.heads * model.head_dim / t * tokens
     if software.attention == "standard":
         # Every score is computed, the masked ones too, and passes through memory.
-        scores = model.heads / job.tensor * job.sequence * job.local_tokens
+        scores = model.heads / t * sequence * tokens
         arithmetic = operations / (STANDARD_SHARE * machine.gpu.peak)
         forward, backward = (each * scores / machine.memory_rate for each in SCORES)
         return arithmetic + forward, 2 * arithmetic + backward
@@ -94,13 +112,13 @@ def _attention(job: Job, machine: Machine) -> tuple[float, float]:
     return causal, 2.5 * causal
 
 
-def _again(job: Job, layer: Layer, forward: Part, element: float) -> Part:
+def _again(again: str, software: Software, layer: Layer, forward: Part, element: float) -> Part:
     """What of a layer's forward pass runs again. element: seconds of its element-wise operations."""
-    whole = 1 - layer.last / layer.parameters if named_software(job.software).stops_early else 1.0
+    whole = 1 - layer.last / layer.parameters if software.stops_early else 1.0
     streamed = forward.moved - element
-    if job.again == "operations":
+    if again == "operations":
         return Part(0.5 * forward.matrices, 0.0, 0.5 * streamed + element)
-    if job.again == "attention":
+    if again == "attention":
         return Part(0.0, forward.attention, 0.0)
-    times = {"none": 0.0, "half": 0.5, "full": 1.0}[job.again]
+    times = {"none": 0.0, "half": 0.5, "full": 1.0}[again]
     return Part(times * whole * forward.matrices, times * forward.attention, times * (whole * streamed + element))

@@ -52,18 +52,33 @@ class Prediction:
     """A predicted step.
 
     seconds: of the step. parts: seconds by what takes them; they add up to it. communication: seconds of all
-    collectives by level ("inside", "across"), each alone. tokens: of the step, all GPUs together. mfu: model FLOPs,
-    6 N + 12 L h s a token (`flops.flops_per_token`), over the peak of the job's precision; hfu: with what is computed
-    again.
+    collectives by level ("inside", "across"), each alone. peak: operations per second of a GPU in the job's precision.
     """
 
+    job: Job
     seconds: float
     parts: dict[str, float]
     communication: dict[str, float]
-    tokens: int
-    gpus: int
-    mfu: float
-    hfu: float
+    peak: float
+
+    @property
+    def tokens(self) -> int:
+        """Of the step, all GPUs together."""
+        return self.job.tokens
+
+    @property
+    def gpus(self) -> int:
+        return self.job.gpus
+
+    @property
+    def mfu(self) -> float:
+        """Model FLOPs, 6 N + 12 L h s a token (`flops.flops_per_token`), over the peak."""
+        return utilization(flops(self.job)[0], self.seconds, self.gpus, self.peak)
+
+    @property
+    def hfu(self) -> float:
+        """The same with what is computed again."""
+        return utilization(flops(self.job)[1], self.seconds, self.gpus, self.peak)
 
     @property
     def tokens_per_second(self) -> float:
@@ -130,12 +145,7 @@ def predict(job: Job, machine: Machine, of_peak: float | None = None, of_peak_bf
     total = math.fsum(parts.values())
     parts["slowest GPU"] = total * SLOWEST * math.log2(max(1.0, job.gpus / machine.gpus_per_node))
     seconds = total + parts["slowest GPU"]
-    model_flops, hardware_flops = flops(job)
-    peak = gpu.peak_fp8 if job.precision == "fp8" else gpu.peak
-    return Prediction(
-        seconds, parts, waits.alone, job.tokens, job.gpus,
-        utilization(model_flops, seconds, job.gpus, peak), utilization(hardware_flops, seconds, job.gpus, peak),
-    )  # fmt: skip
+    return Prediction(job, seconds, parts, waits.alone, gpu.peak_fp8 if job.precision == "fp8" else gpu.peak)
 
 
 def flops(job: Job) -> tuple[float, float]:
