@@ -19,6 +19,9 @@ from utils.views.collective_calculator import CollectiveCalculator
 from utils.views.controls import GPUS
 from utils.views.fit_calculator import FitCalculator
 from utils.views.hybrid_calculator import NODES, HybridCalculator
+from utils.views.infra_feed_calculator import FeedCalculator
+from utils.views.infra_restarts_calculator import EVERY, RestartsCalculator
+from utils.views.infra_way_calculator import OVERSUBSCRIPTIONS, WayCalculator
 from utils.views.lifecycle_calculator import LifecycleCalculator
 from utils.views.memory_calculator import MemoryCalculator
 from utils.views.moves_calculator import MovesCalculator
@@ -37,7 +40,7 @@ def bound(name: str) -> float:
     return SIMULATING if name in ("overlap", "ring", "zero", "lifecycle", "hybrid") else BOUND
 
 
-def sliders() -> dict[str, tuple[Calculator, str, tuple[int, ...]]]:
+def sliders() -> dict[str, tuple[Calculator, str, tuple[float, ...]]]:
     """By name: each calculator at a crowded setting, the slider that is moved, and its values."""
     fit = FitCalculator("Llama-2-70B", gpus=64, recipe="deepspeed")
     peers = PeersCalculator("Llama-2-70B", stage=3, first="EleutherAI", second="this suite", activations=True)
@@ -52,10 +55,13 @@ def sliders() -> dict[str, tuple[Calculator, str, tuple[int, ...]]]:
         "zero": (ZeroCalculator("Llama-2-70B", stage=3, micro_batches=4), "gpus", GPUS),
         "lifecycle": (LifecycleCalculator("Llama-2-70B"), "gpus", GPUS[1:]),
         "hybrid": (HybridCalculator("Llama-2-7B"), "nodes", NODES),
+        "way": (WayCalculator(pieces="pieces of 4 MB", placement="at random"), "oversubscription", OVERSUBSCRIPTIONS),
+        "restarts": (RestartsCalculator(), "every", EVERY),
+        "feed": (FeedCalculator(), "gpus", GPUS),
     }
 
 
-def mover(calculator: Calculator, slider: str, values: tuple[int, ...]):
+def mover(calculator: Calculator, slider: str, values: tuple[float, ...]):
     """A function that moves the slider on by one value at each call."""
     turn = 0
 

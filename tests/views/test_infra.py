@@ -72,7 +72,7 @@ def test_ways_are_the_law():
     assert "in pieces of 4 MB" in calculator.result.words
 
 
-@pytest.mark.parametrize(("gpus", "every"), product(infra_restarts.SCALES[::2], (1, 100, 5000)))
+@pytest.mark.parametrize(("gpus", "every"), list(product(infra_restarts.SCALES[::2], (1, 100, 5000))))
 @pytest.mark.parametrize(("checkpoint", "step"), [(1, 0.1), (300, 60), (60, 10)])
 def test_restarts_can_be_read(readable, gpus, every, checkpoint, step):
     asked = infra_restarts.Question(gpus, 5000, checkpoint, 1800, step, every)
@@ -89,7 +89,7 @@ def test_feeds_can_be_read(readable, sample, gpus, batch, store):
     assert infra_feed.feed_words(asked)
 
 
-@pytest.mark.parametrize(("size", "network", "placement"), product(SIZES[::2], NETWORKS[::2], PLACEMENTS))
+@pytest.mark.parametrize(("size", "network", "placement"), list(product(SIZES[::2], NETWORKS[::2], PLACEMENTS)))
 @pytest.mark.parametrize("pieces", PIECES)
 def test_ways_can_be_read(readable, size, network, placement, pieces):
     asked = infra_way.Question(
@@ -122,7 +122,7 @@ def test_a_row_ends_when_its_way_does(readable):
     [
         (
             RestartsCalculator,
-            {"gpus": 1000, "every": 3000, "step": 100, "gpu_hours": 1, "checkpoint": 61, "restart": 9},
+            {"gpus": 1000, "every": 3000, "step": 100, "gpu_hours": 1, "checkpoint": 99, "restart": 9},
         ),
         (FeedCalculator, {"gpus": 100, "store": 3, "batch": 9999, "utilization": 1, "gpu": "A100"}),
         (WayCalculator, {"size": 1, "nodes": 99, "oversubscription": 9, "host_copy": 100, "placement": "at random"}),
