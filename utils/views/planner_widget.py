@@ -52,7 +52,7 @@ class Planner(Calculator):
         sequence: int = 4096,
         sequences: int = 4,
     ) -> None:
-        super().__init__(HEIGHT, words_height=132)
+        super().__init__(HEIGHT, words_height=164)
         self._model = Dropdown(options=list(PRESETS), **named("Model", "Which model", 250, 50))
         self._gpus = SelectionSlider(options=GPUS, **named("GPUs", "How many GPUs, in all", 240, 46))
         self._gpus_per_node = SelectionSlider(options=PER_NODE, **named("GPUs per node", "On each node", 270, 98))

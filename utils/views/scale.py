@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from utils.theory.scale.misses import cause
 from utils.theory.scale.score import Scored, summary
 from utils.views.board import Board, Scene
 from utils.views.figure import WIDTH, Picture
@@ -115,6 +116,8 @@ class PublishedTable:
 def _cells(row: Scored) -> tuple[str, ...]:
     run = row.run
     notes = [run.left_out and f"left out: {run.left_out}", "calibration" if row.calibration else "", run.assumed]
+    if abs(row.error) > NAMED_MISS and cause(run):
+        notes.append(f"missed: {cause(run)}")
     return (
         run.name,
         f"{run.job.gpus:,} x {run.machine.gpu.name}",
