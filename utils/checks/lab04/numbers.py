@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from utils.checks.lab01.gradients import compare, mean_factors
+from utils.checks.lab01.gradients import Gradients, compare, mean_factors
 from utils.checks.lab04.reading import Weights
 from utils.checks.lab04.suspects import Groups, moved, named, suspects
 from utils.checks.lab04.training import Case, Trained
@@ -101,6 +101,12 @@ def judge_gradients(case: Case, trained: Sequence[Trained], groups: Groups) -> N
         if all(not g.any() for each in got for g in each.values()):
             later = [_distance(each.weights[-1], each.weights[step], names) for each in trained]
             raise Mistake(_LATE if any(later) else STILL)
+        k = case.micro_batches[step]
+        if k > 1 and all(_divided(each, wanted, k) for each in got):
+            raise Mistake(
+                f"the sum over {k} micro-batches is divided by {k}: each loss is divided already, so that the sum is "
+                "the mean."
+            )
         compare(got, wanted, local, mean_factors(ranks), suspects(case, steps, step, groups, names, ranks))
     _frozen_changed(trained, groups)
 
@@ -138,6 +144,20 @@ def judge_weights(case: Case, trained: Sequence[Trained], groups: Groups) -> Non
                 f"{off / gone:.1g} of the way that these have gone. Does each {each_one} keep its own master and "
                 "moments from step to step?"
             )
+
+
+def _divided(got: Weights, wanted: Gradients, k: int) -> bool:
+    """Whether some gradients are k times too small, and the others right: a bucket that is reduced once is."""
+    found = False
+    for name, right in wanted.items():
+        if right is None or not right.any():
+            continue
+        near = 1e-3 * right.abs().max() + 1e-7  # what is read off from weights is rounded, as these are
+        if (got[name] - right).abs().max() > near:
+            if (k * got[name] - right).abs().max() > k * near:
+                return False
+            found = True
+    return found
 
 
 def _one_late(trained: Trained, right: Sequence[Weights], names: Sequence[str]) -> bool:

@@ -158,8 +158,8 @@ def _of_buckets(whole: Gradients, groups: Groups) -> list[tuple[Gradients, str]]
 def _of_time(case: Case, steps: Steps, step: int, groups: Groups) -> list[tuple[Gradients, str]]:
     """Gradients of another moment, or that come too late."""
     whole, found = steps.whole[step], []
-    full = {n for group in groups if all(whole[name] is not None for name in group) for n in group}
     if any(whole[name] is None for group in groups for name in group):
+        full = {n for group in groups if all(whole[name] is not None for name in group) for n in group}
         found.append(
             (
                 {name: gradient if name in full else None for name, gradient in whole.items()},
@@ -167,12 +167,7 @@ def _of_time(case: Case, steps: Steps, step: int, groups: Groups) -> list[tuple[
                 "take care of what is left, and of weights that are still gathered.",
             )
         )
-    if (k := case.micro_batches[step]) > 1:
-        for names in (set(whole), full):  # of all buckets, or of those that are reduced in each backward
-            divided = {n: g / k if g is not None and n in names else g for n, g in whole.items()}
-            found.append(
-                (divided, f"the sum over {k} micro-batches is divided by {k}: each loss is divided already, so add up.")
-            )
+    if case.micro_batches[step] > 1:
         found.append(
             (
                 steps.last[step],
