@@ -62,7 +62,7 @@ def test_efficiencies_come_from_the_calibration_rows_alone():
 
 
 def test_the_score_on_rows_that_calibrate_nothing(reference, outside):
-    """Measured: reference 3.1% and 14.2%, outside 4.1% and 13.1%."""
+    """Measured: reference 3.1% and 14.2%, outside 3.7% and 13.1%."""
     for rows, least in ((reference, 160), (outside, 120), ((*reference, *outside), 280)):
         found = summary(rows)
         assert found.rows >= least
@@ -102,13 +102,21 @@ def test_signs_of_changes(reference, outside):
 
 
 def test_sizes_of_changes(reference, outside):
-    """The ratio of two throughputs: within 3 points in 3 of 4 pairs; recomputation's cost within 30%."""
+    """Changes of more than 5% within 30% of their size, all but three; the ratio of two throughputs mostly within 3%."""
     found = changes([*reference, *outside])
     assert sorted(abs(change.ratio_error) for change in found)[3 * len(found) // 4] < 0.03
     again = [change for change in found if change.what == "recomputation" and abs(change.published) > 0.05]
     assert len(again) == 3 and all(abs(change.size_error) <= 0.3 for change in again)
-    large = [change for change in found if change.what.startswith("GPUs") and change.published < -0.2]
-    assert len(large) == 2 and all(abs(change.size_error) <= 0.3 for change in large)
+    large = [change for change in found if change.what.startswith("GPUs") and change.published < -0.05]
+    assert len(large) == 4 and all(abs(change.size_error) <= 0.3 for change in large)
+    missed = {
+        change.before.name[:34] for change in found if abs(change.published) > 0.05 and abs(change.size_error) > 0.3
+    }
+    assert missed == {
+        "llm-foundry 1b s2048 32xA100-40GB ",  # the two rows that lie far off their neighbours
+        "llm-foundry 760m s2048 8xH100-80GB",
+        "SC21 PTD-P 174.6B 384 GPUs",  # against ZeRO-3: 6% published, 23% predicted
+    }
 
 
 def test_the_order_of_strategies_on_one_system(reference, outside):
