@@ -102,7 +102,7 @@ def test_signs_of_changes(reference, outside):
 
 
 def test_sizes_of_changes(reference, outside):
-    """Changes of more than 5% within 30% of their size, all but three; the ratio of two throughputs mostly within 3%."""
+    """Changes of more than 5% within 30% of their size, all but three; the ratio of throughputs mostly within 3%."""
     found = changes([*reference, *outside])
     assert sorted(abs(change.ratio_error) for change in found)[3 * len(found) // 4] < 0.03
     again = [change for change in found if change.what == "recomputation" and abs(change.published) > 0.05]
