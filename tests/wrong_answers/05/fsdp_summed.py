@@ -1,4 +1,4 @@
-"""sum"""
+"""the gradients are summed, not averaged: every one is 4.0 times too large on 4 ranks"""
 
 from functools import partial
 

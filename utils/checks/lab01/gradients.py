@@ -101,7 +101,8 @@ def compare(
         raise Mistake(untouched)
     for factor, diagnosis in factors.items():
         if factor != 1 and all_agree(got, [scaled(wanted, factor)] * ranks):
-            raise Mistake(f"{diagnosis}: every one is {_times(factor)}.")
+            where = f" on {ranks} ranks" if factor in (ranks, 1 / ranks) else ""
+            raise Mistake(f"{diagnosis}: every one is {_times(factor)}{where}.")
     for suspect in suspects:
         if all_agree(got, suspect.gradients):
             raise Mistake(suspect.diagnosis)

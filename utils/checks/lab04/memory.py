@@ -60,24 +60,32 @@ ZERO2 = Stage("zero2", "2Ψ + 14Ψ/N", forward=0, backward=3, step=2)
 ZERO3 = Stage("zero3", "16Ψ/N", forward=2, backward=5, step=2, kept=1, gathered=2)
 
 
-def judge_rest(stage: Stage, trained: Sequence[Trained]) -> None:
-    """Raise Mistake if a stage that shards weights has them whole after a step: told before all else that is wrong."""
+def judge_rest(stage: Stage, trained: Sequence[Trained], names: Sequence[str] = ()) -> None:
+    """Raise Mistake if a stage that shards weights has them whole after a step: told before all else that is wrong.
+
+    names: of the ranks, where these are not all; "rank 0 of 2" if left out.
+    """
     n = len(trained)
+    names = names or _ranks(n)
     for rank, each in enumerate(trained):
         for step, samples in enumerate(each.samples):
             if stage.kept and samples["step"].weights > WHOLE / n + UNIT / 2:
-                _whole_at_rest(samples["step"], f"in step {step} on rank {rank} of {n}")
+                _whole_at_rest(samples["step"], f"in step {step} on {names[rank]}")
 
 
-def judge_memory(stage: Stage, trained: Sequence[Trained]) -> None:
-    """Raise Mistake if a rank holds, at rest or at a peak, more than the stage's law and the named buffers."""
+def judge_memory(stage: Stage, trained: Sequence[Trained], names: Sequence[str] = ()) -> None:
+    """Raise Mistake if a rank holds, at rest or at a peak, more than the stage's law and the named buffers.
+
+    names: as in `judge_rest`.
+    """
     n = len(trained)
+    names = names or _ranks(n)
     tolerance = stage.law(n) * TOLERANCE
     for rank, each in enumerate(trained):
         # A bucket, or a layer's, that is on its way may stay so into the next moment.
         carried = (1 + 1 / n) * UNIT if any(s.flying for samples in each.samples for s in samples.values()) else 0
         for step, samples in enumerate(each.samples):
-            place = f"in step {step} on rank {rank} of {n}"
+            place = f"in step {step} on {names[rank]}"
             forward, backward, after = (samples[moment] for moment in ("forward", "backward", "step"))
             excess = forward.total - stage.at(n, step, "forward") - tolerance - each.activations - carried
             if stage.kept and excess > 0:
@@ -100,6 +108,10 @@ def judge_memory(stage: Stage, trained: Sequence[Trained]) -> None:
                 excess = sample.peak - stage.at(n, step, moment) - tolerance - more - carried
                 if excess > 0 and (step or moment != "forward"):  # at first a model's weights are whole
                     _peak(stage, moment, excess, place)
+
+
+def _ranks(n: int) -> list[str]:
+    return [f"rank {rank} of {n}" for rank in range(n)]
 
 
 def _bytes(amount: float) -> str:

@@ -14,7 +14,7 @@ from utils.checks.lab01.cases import on_case
 from utils.checks.lab04.stages import AS_THE_TWIN, SGD_CASE
 from utils.checks.lab04.training import Case, Trained, observe
 from utils.checks.lab05.exam import EXAM, UnitExam, judge_missing_first, unless_empty
-from utils.checks.lab05.life import PLAIN, Life, judge_returned, observe_life
+from utils.checks.lab05.life import PLAIN, Life, judge_returned, observe_life, section
 from utils.checks.lab05.lifecycle import judge_life
 from utils.checks.lab05.models import LIFE, sizes
 from utils.checks.lab05.running import run
@@ -24,6 +24,8 @@ from utils.checks.verdict import Mistake
 
 MICRO = (False, False, True)
 TRIAL = replace(PLAIN, micro=MICRO)
+SELDOM = replace(PLAIN, micro=(None, False, None))  # it is told once in a step, and after the first micro-batch
+SELDOM_NAME = "a model whose switch is told once in a step"
 REDUCES = ("reduce_scatter", "all_reduce", "reduce", "all_to_all")
 
 
@@ -75,6 +77,7 @@ def verify(answer: Any) -> str:
     judge_made(answer, TRIAL)
     cases = {
         LIFE.name: partial(observe_life, TRIAL),
+        SELDOM_NAME: partial(observe_life, SELDOM),
         SGD_CASE.name: partial(unless_empty, SYNCED_EXAM.observer(SGD_CASE)),
     }
     seen = run(answer, cases, 4)
@@ -86,6 +89,7 @@ def verify(answer: Any) -> str:
         judge_reductions(seen[LIFE.name])
         judge_life(seen[LIFE.name], ahead=False, micro=len(MICRO))
         judge_kept(lives)
+        judge_switch(seen[SELDOM_NAME])
     try:
         SYNCED_EXAM.verify(answer)
     except Mistake as mistake:
@@ -122,6 +126,26 @@ def judge_reductions(seen: Sequence[Seen]) -> None:
                     f"unit {unit} is reduced {steps:.0f} times in the last micro-batch; the sum of all needs one "
                     "reduce-scatter."
                 )
+
+
+def judge_switch(seen: Sequence[Seen]) -> None:
+    """Raise Mistake unless the switch is on at first, and then stays as it was told, also over a step."""
+    for each in seen:
+        reducing = {label for label, op in each.issued if op.kind in REDUCES}
+        if section(0, "backward") not in reducing:
+            raise Mistake(
+                "as long as `set_sync` was never called a backward is to reduce its gradients, as in `fsdp`; yours "
+                "reduces nothing."
+            )
+        if section(0, "step") not in reducing:
+            raise Mistake(
+                "with `set_sync(False)` up to the step nothing is reduced at all: `step()` reduces what is still there."
+            )
+        if section(1, "backward") in reducing:
+            raise Mistake(
+                "after `set_sync(False)` and a step the next backward reduces its gradients: the switch stays as it "
+                "was told last, also over a `step()`."
+            )
 
 
 def judge_kept(lives: Sequence[Life]) -> None:

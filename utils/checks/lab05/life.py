@@ -46,13 +46,14 @@ class Trial:
     model    on which
     watched  (model) -> the modules that count as units, and the parameters that are each one's own
     call     (answer, model, make_optimizer) -> what it returned
-    micro    whether each micro-batch of a step reduces its gradients: said to `set_sync` where the answer returns one
+    micro    whether each micro-batch of a step reduces its gradients: said to `set_sync` where the answer returns one;
+             None where nothing is said
     """
 
     model: Model
     watched: Callable[[nn.Module], tuple[Sequence[nn.Module], Groups]]
     call: Callable[[Any, nn.Module, Any], Any]
-    micro: tuple[bool, ...] = (True,)
+    micro: tuple[bool | None, ...] = (True,)
 
 
 def plainly(answer: Any, built: nn.Module, make_optimizer: Any) -> Any:
@@ -95,7 +96,7 @@ def observe_life(trial: Trial, answer: Any, mark: Mark) -> Life:
         for number in range(STEPS):
             watch.step = number
             for micro, sync in enumerate(trial.micro):
-                if several:
+                if several and sync is not None:
                     set_sync(sync)
                 _train(trial, model, watch, trial.model.batches(world_size, 10 * number + micro)[rank], micro)
             watch.begin("step")

@@ -54,6 +54,14 @@ class Block(nn.Module):
         return torch.tanh(self.inner(torch.tanh(self.own(inputs))))
 
 
+class Around(Block):
+    """A block with nothing of its own around what is nested in it."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, inputs, outputs)
+        self.own = nn.Identity()
+
+
 def rooted_units(model: Model, built: nn.Sequential) -> list[nn.Module]:
     """The children but the first and the last, and after each what is nested in it; the root keeps the rest."""
     found = [child for child in built if any(True for _ in child.parameters())]
@@ -94,8 +102,16 @@ def _idle_root() -> nn.Sequential:
     return nn.Sequential(layers[1], layers[0], layers[3], layers[2])
 
 
+def _around() -> nn.Sequential:
+    width = FEATURES
+    frozen = nn.Sequential(nn.Linear(5, 7), nn.Tanh()).requires_grad_(False)
+    return nn.Sequential(nn.Linear(width, 3), Around(3, 5), frozen, nn.Linear(7, 3), nn.Linear(3, width))
+
+
 NESTED = Model("a model with tied ends and a nested unit", _nested, 32)
 ACROSS = Model("a model with a weight tied across two units", _across)
 IDLE_ROOT = Model("a model whose root has parameters that its forward does not use", _idle_root)
 
-ROOTED_TRAPS = (NESTED, ACROSS, IDLE_ROOT)
+AROUND = Model("a model with a frozen unit, and a unit that has no parameters but those of a nested one", _around)
+
+ROOTED_TRAPS = (NESTED, ACROSS, IDLE_ROOT, AROUND)

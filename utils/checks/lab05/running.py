@@ -15,6 +15,7 @@ from unittest.mock import patch
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from utils.checks.lab05.hooks import returns_guarded
 from utils.checks.ranks import Mark, Seen, run_cases
 from utils.checks.verdict import Mistake
 from utils.checks.waiting import reads_or_writes
@@ -31,7 +32,7 @@ REMEDIES = {
     ),
     _BY_TORCH: (
         " A view of an emptied storage is used there: who computes with a unit's weights, or slices its buffer, does "
-        "so while it is gathered."
+        "so while it is gathered, in backward too, and where the unit is frozen."
     ),
     "modified by an inplace operation": (
         " The forward's copy is changed in place: autograd has saved the weights for backward, and counts every write "
@@ -76,7 +77,7 @@ def learners(error: BaseException) -> str:
 
 
 def _guarded(case: Callable[[Any, Mark], Any], answer: Any, mark: Mark) -> Any:
-    with resizes_guarded(), _MemoryNeeded():
+    with resizes_guarded(), returns_guarded(), _MemoryNeeded():
         return case(answer, mark)
 
 

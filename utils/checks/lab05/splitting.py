@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from utils.checks.lab05.models import ACROSS, NESTED, Block, owned, rooted_units
+from utils.checks.lab05.models import ACROSS, AROUND, NESTED, Block, owned, rooted_units
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake, with_article
 
@@ -58,11 +58,17 @@ def _tied_to_the_nested() -> Case:
     return model, [model[0], model[0][0], model[0][0].inner]
 
 
+def _around() -> Case:
+    model = AROUND.build()
+    return model, rooted_units(AROUND, model)
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "a root with a layer and a number of its own": _plain,
     "tied ends and a nested unit": _nested,
     "the nested unit listed first": _inner_first,
     "a weight tied across two units": _across,
+    "a unit that has no parameters but those of a nested one": _around,
     "a weight tied inside a unit": _tied_inside,
     "units three deep, a weight tied from the innermost to the outermost": _tied_to_the_nested,
 }

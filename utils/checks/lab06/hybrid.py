@@ -66,8 +66,10 @@ def judge(trial: Trial, seen: Sequence[Seen]) -> None:
     if case.weighed:
         _judge_bytes(trial, seen)
         for first in range(0, place.ranks, place.per_node):  # a node holds what ZeRO-3 does on its ranks alone
-            judge_rest(STAGE, trained[first : first + place.per_node])
-            judge_memory(STAGE, trained[first : first + place.per_node])
+            node = range(first, first + place.per_node)
+            names = [f"rank {rank} of {place.ranks} (node {place.node_of(rank)})" for rank in node]
+            judge_rest(STAGE, [trained[rank] for rank in node], names)
+            judge_memory(STAGE, [trained[rank] for rank in node], names)
 
 
 def _judge_optimizers(trial: Trial, trained: Sequence[Trained]) -> None:

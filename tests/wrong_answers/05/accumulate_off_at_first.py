@@ -1,0 +1,72 @@
+"""as long as `set_sync` was never called a backward is to reduce its gradients"""
+
+from functools import partial
+
+import torch
+import torch.distributed as dist
+
+from utils import all_gather_single, reduce_scatter_single
+
+
+def accumulate(units, make_optimizer):
+    groups = [list(unit.parameters()) for unit in units]
+    flats, shards = zip(*(shard(group, dist.get_rank(), dist.get_world_size()) for group in groups), strict=True)
+    trained = [number for number, group in enumerate(groups) if group[0].requires_grad]
+    masters = {number: shards[number].float() for number in trained}
+    optimizer = make_optimizer(list(masters.values()))
+    gradients = {number: torch.zeros_like(shards[number]) for number in trained}
+    done = [set() for _ in units]
+    sync = False
+
+    def set_sync(on: bool):
+        nonlocal sync
+        sync = on
+
+    def gather(number, *_):
+        flat = flats[number]
+        if flat.untyped_storage().nbytes() == 0:
+            flat.untyped_storage().resize_(flat.nbytes)
+            all_gather_single(flat, shards[number])
+
+    def before_backward(number, *_):
+        done[number].clear()
+        gather(number)
+
+    def free(number, *_):
+        flats[number].untyped_storage().resize_(0)
+
+    def reduce(number):
+        gradient = torch.empty_like(shards[number])
+        reduce_scatter_single(gradient, take_gradients(groups[number], flats[number]), op=dist.ReduceOp.AVG)
+        gradients[number] += gradient
+        free(number)
+
+    def ready(number, p):
+        done[number].add(p)
+        if len(done[number]) == len(groups[number]):
+            reduce(number) if sync else free(number)
+
+    for number, unit in enumerate(units):
+        unit.register_forward_pre_hook(partial(gather, number))
+        unit.register_forward_hook(partial(free, number))
+        unit.register_full_backward_pre_hook(partial(before_backward, number))
+        if number not in trained:
+            unit.register_full_backward_hook(partial(free, number))
+            continue
+        for p in groups[number]:
+            p.register_post_accumulate_grad_hook(partial(ready, number))
+
+    def step():
+        for number, group in enumerate(groups):
+            if any(p.grad is not None for p in group):
+                reduce(number)
+            free(number)
+        for number, master in masters.items():
+            master.grad = gradients[number].float()
+        optimizer.step()
+        optimizer.zero_grad()
+        for number, master in masters.items():
+            shards[number].copy_(master)
+            gradients[number].zero_()
+
+    return step, set_sync
