@@ -85,6 +85,20 @@ def test_short_names_tell_the_layer():
     assert [_short(name) for name in names] == ["f3", "b12", "3", "optimizer"]
 
 
+def test_a_narrow_bar_keeps_the_letter_of_its_pass():
+    scene, _ = step_time_scene({"": simulate_step(LAYERS * 2, 2, GIGABIT).timeline})
+    written = [word.text for word in scene.words]
+    assert written.count("f") == written.count("b") == 16
+
+
+def test_a_measured_step_may_have_names():
+    ops = [SimpleNamespace(kind="all_gather", issued_at=1.0, completed_at=2.0)]
+    named = measured_timeline(ops, [(2.0, 3.0)], names=("all_gather 7", "backward 7"))
+    assert [event.name for event in named.events] == ["all_gather 7", "backward 7"]
+    with pytest.raises(ValueError, match="1 names for 1 operations and 1 computations; give one for each"):
+        measured_timeline(ops, [(2.0, 3.0)], names=("all_gather 7",))
+
+
 def test_words_of_a_measurement_hold_within_the_tolerance_only():
     alt = step_time_picture({"simulated": STEP.timeline, "measured": measured(1.02)}).alt
     assert alt == step_time_picture({"simulated": STEP.timeline, "measured": measured(0.97)}).alt

@@ -31,7 +31,7 @@ KINDS: tuple[tuple[str, Look, str], ...] = (
 )
 
 _LEFT, _TOP, _SPAN = 64, 66, WIDTH - 64 - 16
-_HEADING, _PANEL, _LABELS, _GAP = 20, 96, 20, 12  # pixels, from the top of a panel to the next one
+_HEADING, _PANEL, _LABELS, _GAP = 28, 96, 20, 12  # pixels, from the top of a panel to the next one
 _NARROW = 22  # a bar narrower than that has no label of its own
 _APART = 34  # pixels between labels where not every bar has one
 _MARK = 4.0  # pixels: how thick a measured value is drawn

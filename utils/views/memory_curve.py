@@ -74,7 +74,7 @@ def draw_curve(scene: Scene, plot: Plot, moments: Sequence[Moment]) -> None:
 
 def draw_limit(scene: Scene, plot: Plot, size: float, words: str, width: float, align: str) -> None:
     """A level line at `size` bytes with its name above it, at the left or the right end."""
-    y, x = plot.y(size), plot.left + 4 if align == "left" else plot.left + plot.span
+    y, x = plot.y(size), plot.left + 4 if align == "left" else plot.left + plot.span - 8
     scene.line(plot.left, y, plot.left + plot.span, y, INK, width)
     scene.write(x, y - 4, words, SMALL, align=align, rise="bottom", bold=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from utils.theory.events import Event, Timeline
 from utils.views.board import Board, Scene, Words, extent
@@ -142,11 +143,13 @@ def _draw_bar(
 
 
 def _label(scene: Scene, name: str, left: float, width: float, top: float, colour: str) -> None:
-    """The name in the bar, "f3" or "b3" or the number alone if there is no room, or nothing."""
-    for text in (name, _short(name)):
+    """The name in the bar, "f3" or "b3" or the number alone if there is no room, "f" or "b" alone, or nothing."""
+    candidates = ((name, 4), (_short(name), 4), (_INITIAL.get(name.split()[0], ""), 2))
+    for text, edges in (each for each in candidates if each[0]):
         word = Words(left + width / 2, top + _LANE / 2 - 1, text, SMALL, colour=ink_on(colour))
-        ink_left, _, ink_right, _ = extent(word)
-        if ink_right - ink_left <= width - 4:
+        zeros = replace(word, text=re.sub(r"\d", "0", text))  # of equal bars all have their number, or none
+        ink_left, _, ink_right, _ = extent(zeros)
+        if ink_right - ink_left <= width - edges:
             scene.words.append(word)
             return
 
