@@ -1,4 +1,4 @@
-"""killed twice on 3 ranks"""
+"""go on *until* `steps`, not for as many again"""
 
 import os
 

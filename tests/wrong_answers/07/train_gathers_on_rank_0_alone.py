@@ -1,4 +1,4 @@
-"""a hang"""
+"""all ranks must issue the same ones in the same order"""
 
 import os
 

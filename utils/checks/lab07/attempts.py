@@ -26,6 +26,7 @@ from utils.runtime.jobs import faults
 from utils.runtime.jobs.faults import Journal, Kill, read_journal
 
 DEADLINE = 60.0  # seconds for one attempt, on a machine with other work; a deadlock is told at once
+FIRST = "the first start"
 DIED = "a rank's process ended"
 
 
@@ -75,7 +76,7 @@ def attempts(answer: Any, scenario: Scenario) -> tuple[list[Attempt], Attempt]:
 
 def _attempt(answer: Any, scenario: Scenario, number: int, notes: Path, shared: Path) -> Attempt:
     kill = next((each for each in scenario.kills if each.attempt == number), None)
-    cases: dict[str, Any] = {"": _Trial(scenario, number, notes, shared)}
+    cases: dict[str, Any] = {FIRST if number == 0 else "": _Trial(scenario, number, notes, shared)}
     if number == 0:
         (notes / "plain").mkdir()
         cases = {"the plain job": _Plain(scenario.steps, notes / "plain")} | cases
