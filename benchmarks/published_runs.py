@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from utils.theory.scale import changes, published_runs, score, summary
+from utils.theory.scale.feasible import fits
 from utils.theory.scale.score import NOISE
 
 OUTSIDE = Path(__file__).parents[1] / "tests" / "data" / "published_runs_outside.csv"
@@ -62,6 +63,11 @@ def main() -> None:
         f"one thing changed, {len(pairs)} pairs: ratio of throughputs within 5% in", close, f"== {len(pairs)}", None,
         close == len(pairs),
     ).print()  # fmt: skip
+    known = [fits(row.run) for row in rows if fits(row.run) is not None]
+    ran = sum(known)
+    Figure(
+        f"{len(known)} runs without TP or PP: fit by theory.memory", ran, f"== {len(known)}", None, ran == len(known)
+    ).print()
     for change in sorted(pairs, key=lambda change: -abs(change.ratio_error)):
         if not change.sign_right or abs(change.ratio_error) > 0.05:
             print(f"# {change.what}: {change.before.name} -> {change.after.name}: published {change.published:+.1%}, "

@@ -7,7 +7,7 @@ import pytest
 
 from utils.theory.breakdown import training_memory
 from utils.theory.models import PRESETS
-from utils.theory.planner import plan
+from utils.theory.planner import hybrid_job, plan
 from utils.theory.planner.held import RECIPES, held, most_tokens
 from utils.theory.planner.plan import CLOSE, group_sizes, largest_divisor
 from utils.theory.units import GB
@@ -187,3 +187,22 @@ def test_the_command(capsys):
     assert main(["plan", "Llama-3-70B", "--gpus", "8"]) == 1 and "Nothing fits" in capsys.readouterr().out
     assert main(["plan", "Lama-3-8B", "--gpus", "8"]) == 1
     assert "did you mean 'Llama-3-8B'" in capsys.readouterr().err
+
+
+def test_whatever_is_given_is_answered_or_refused_in_one_sentence():
+    junk = [None, -1, 0, 3, 1.5, float("nan"), float("inf"), "8", True, [], 10**30, 1e-40, "bf16", b"x", 4096, 80e9]
+    names = {
+        plan: ("gpus_per_node", "gpu", "memory", "network", "inside", "sequence", "global_batch", "reserve"),
+        hybrid_job: ("tensor", "pipeline", "context", "strategy", "micro_batch", "again", "global_batch", "software"),
+    }
+    refused = 0
+    for function, fields in names.items():
+        for first, second in product(fields, fields):
+            for i, value in enumerate(junk):
+                given = {first: value, second: junk[(7 * i + 3) % len(junk)]}
+                try:
+                    assert repr(function("GPT-2", 8, **{"sequence": 512, **given}))
+                except ValueError as error:
+                    refused += 1
+                    assert "\n" not in str(error) and len(str(error)) < 400
+    assert refused > 1000

@@ -11,6 +11,7 @@ from utils.theory.models import PRESETS
 from utils.theory.scale import SOFTWARE, Job, changes, machine, predict, published_runs, score, summary
 from utils.theory.scale.calibration import ROWS, calibrated, calibration_rows, exact_share, table
 from utils.theory.scale.efficiency import DATA, shares
+from utils.theory.scale.feasible import fits, memory_of
 from utils.theory.scale.misses import CAUSES, cause
 from utils.theory.scale.score import NOISE, percentile
 from utils.views.scale import NAMED_MISS
@@ -153,6 +154,16 @@ def test_every_large_miss_has_a_cause_that_names_it(reference, outside):
             slower = replace(SOFTWARE["NeMo"], attention="flash-2")
             again = predict(replace(row.run.job, software=slower), row.run.machine)
             assert abs(again.per_gpu / row.run.per_gpu - 1) < 0.1
+
+
+def test_published_runs_fit_by_theory_memory():
+    """They ran. The one that should not have keeps 4 sequences of 2048 tokens for each of 105 layers of 20,480."""
+    runs = [*published_runs(), *published_runs(OUTSIDE)]
+    known = [run for run in runs if fits(run) is not None]
+    assert len(known) > 220
+    assert [run.name for run in known if not fits(run)] == ["SC21 ZeRO-3 529.6B 640 GPUs"]
+    full = sum(memory_of(run) > 0.5 * run.machine.gpu.memory for run in known if run.job.gpus == 8)
+    assert full > 60, "many micro-batches were chosen so that they fill the GPU"
 
 
 def test_transcription_of_nemos_rows():

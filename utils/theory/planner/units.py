@@ -15,6 +15,7 @@ from functools import cached_property
 
 from utils.theory.activations import activation_bytes
 from utils.theory.architecture import Architecture
+from utils.theory.arguments import check_divisor, check_whole
 from utils.theory.memory import SHARDED, model_states
 from utils.theory.planner.ask import Ask, asked
 from utils.theory.scale.collectives import data_collectives, tensor_collectives
@@ -99,14 +100,20 @@ def hybrid_job(
     """
     if strategy not in ("ddp", "zero1"):
         raise ValueError(f"strategy is {strategy!r}; around units it is ddp or zero1: choose one of them")
+    sizes = {"tensor": tensor, "pipeline": pipeline, "context": context, "micro_batch": micro_batch}
+    for name, size in sizes.items():
+        check_whole(name, size, "a size of the job", most=10**6)
     ask = asked(model, gpus, gpus_per_node, gpu, memory, network, None, sequence, gpus, reserve)
-    ranks = max(1, gpus // (tensor * pipeline * context)) if min(tensor, pipeline, context) >= 1 else 1
+    ranks = max(1, gpus // (tensor * pipeline * context))
+    if global_batch is not None:
+        check_whole("global_batch", global_batch, "sequences of a step, all units together")
     batch = ranks * pipeline * micro_batch if global_batch is None else global_batch
     if batch % (ranks * micro_batch):
         raise ValueError(
             f"global_batch is {batch}, which {ranks} units with micro-batches of {micro_batch} do not share evenly: "
             f"give a multiple of {ranks * micro_batch}"
         )
+    check_divisor("context", context, sequence, "sequence", "each GPU takes an equal part of a sequence")
     job = Job(
         ask.model, gpus, sequence, micro_batch, batch // (ranks * micro_batch), strategy, None, tensor, pipeline,
         context, interleaved, again, software=software,

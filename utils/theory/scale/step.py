@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from utils.theory.arguments import check_amount
 from utils.theory.flops import flops_per_token, utilization
 from utils.theory.scale.collectives import (
     ALONE,
@@ -35,6 +36,7 @@ from utils.theory.scale.efficiency import efficiency
 from utils.theory.scale.hardware import Machine
 from utils.theory.scale.job import Job
 from utils.theory.scale.software import named_software
+from utils.theory.units import shown
 
 #: Share by which compute is slower while a collective runs beside it: 18.9% on average on A100, H100, MI210 and MI250
 #: (Lee et al., "Characterizing Compute-Communication Overlap in GPU-Accelerated Distributed Deep Learning",
@@ -108,6 +110,13 @@ def predict(job: Job, machine: Machine, of_peak: float | None = None, of_peak_bf
     of_peak: share of the peak that its matrices reach; left out, what `efficiency` holds for the GPU type and the
     precision. of_peak_bf16: of those that stay in 16 bit in an fp8 job.
     """
+    if not isinstance(job, Job) or not isinstance(machine, Machine):
+        raise ValueError(
+            f"job is {shown(job)}, machine {shown(machine)}; give a Job and a Machine, such as machine('H100 80GB')"
+        )
+    for name, share in (("of_peak", of_peak), ("of_peak_bf16", of_peak_bf16)):
+        if share is not None:
+            check_amount(name, share, "the share of the peak that matrices reach", "such as 0.6")
     gpu = machine.gpu
     if of_peak is None:
         of_peak = efficiency(gpu, job.precision)
