@@ -28,6 +28,7 @@ def test_parts_add_up_to_the_step(strategy):
     assert math.fsum(found.parts.values()) == pytest.approx(found.seconds)
     assert min(found.parts.values()) >= 0
     assert found.per_gpu * found.gpus == pytest.approx(JOB.tokens / found.seconds)
+    assert repr(found).startswith("a step of ") and "matrices" in repr(found) and "on each of 64 GPUs" in repr(found)
 
 
 def test_mfu_and_hfu_are_the_suites_own():

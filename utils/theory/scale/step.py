@@ -36,7 +36,7 @@ from utils.theory.scale.efficiency import efficiency
 from utils.theory.scale.hardware import Machine
 from utils.theory.scale.job import Job
 from utils.theory.scale.software import named_software
-from utils.theory.units import shown
+from utils.theory.units import format_seconds, shown
 
 #: Share by which compute is slower while a collective runs beside it: 18.9% on average on A100, H100, MI210 and MI250
 #: (Lee et al., "Characterizing Compute-Communication Overlap in GPU-Accelerated Distributed Deep Learning",
@@ -96,6 +96,14 @@ class Prediction:
     def exposed(self) -> float:
         """Seconds in which a GPU only waits for collectives."""
         return self.parts["waiting inside"] + self.parts["waiting across"]
+
+    def __repr__(self) -> str:
+        shares = sorted(self.parts.items(), key=lambda part: -part[1])
+        named = ", ".join(f"{name} {part / self.seconds:.0%}" for name, part in shares if part >= 0.01 * self.seconds)
+        return (
+            f"a step of {format_seconds(self.seconds)}: {named}; {self.per_gpu:,.0f} tokens/s on each of {self.gpus:,} "
+            f"GPUs, MFU {self.mfu:.0%}"
+        )
 
     @property
     def binds(self) -> str:
