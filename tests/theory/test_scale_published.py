@@ -70,7 +70,7 @@ def test_the_score_on_rows_that_calibrate_nothing(reference, outside):
         assert found.median <= 0.05 and found.p90 <= 0.15
         assert found.median < found.baseline_median and found.median < found.best_median
         assert found.p90 < found.baseline_p90 and found.p90 < found.best_p90
-    assert summary(reference).best_median < 0.08, "the best constant is no straw man: issue 9 puts it near 8%"
+    assert summary(reference).best_median < 0.08, "the best constant is no straw man"
 
 
 def test_another_choice_of_calibration_rows_changes_little():
