@@ -144,7 +144,7 @@ def _draw_bar(
 
 def _label(scene: Scene, name: str, left: float, width: float, top: float, colour: str) -> None:
     """The name in the bar, "f3" or "b3" or the number alone if there is no room, "f" or "b" alone, or nothing."""
-    candidates = ((name, 4), (_short(name), 4), (_INITIAL.get(name.split()[0], ""), 2))
+    candidates = ((name, 4), (_short(name), 4), (_INITIAL.get(name.split()[0], ""), 1))
     for text, edges in (each for each in candidates if each[0]):
         word = Words(left + width / 2, top + _LANE / 2 - 1, text, SMALL, colour=ink_on(colour))
         zeros = replace(word, text=re.sub(r"\d", "0", text))  # of equal bars all have their number, or none
