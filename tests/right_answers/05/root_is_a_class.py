@@ -10,6 +10,7 @@ class Part:
     def __init__(self, module, group, keep):
         self.module, self.group, self.keep = module, group, keep
         self.flat, self.mine = shard(group, dist.get_rank(), dist.get_world_size())
+        self.trains = group[0].requires_grad
         self.master, self.gradient = self.mine.float(), torch.zeros_like(self.mine)
 
     def gather(self, *_):
@@ -39,6 +40,9 @@ class Part:
         self.module.register_forward_hook(self.forward_is_over)
         if not self.keep:
             self.module.register_full_backward_pre_hook(self.gather)
+        if not self.trains:
+            self.module.register_full_backward_hook(self.free)
+            return
         for p in self.group:
             p.register_post_accumulate_grad_hook(self.ready)
 
@@ -49,17 +53,19 @@ def root(model, units, make_optimizer):
     parts = [Part(m, group, m is model) for m, group in zip(modules, groups, strict=True) if group]
     for part in parts:
         part.watch()
-    optimizer = make_optimizer([part.master for part in parts])
+    trained = [part for part in parts if part.trains]
+    optimizer = make_optimizer([part.master for part in trained])
 
     def step():
         for part in parts:
             if any(p.grad is not None for p in part.group):
                 part.reduce()
             part.free()
+        for part in trained:
             part.master.grad = part.gradient.float()
         optimizer.step()
         optimizer.zero_grad()
-        for part in parts:
+        for part in trained:
             part.mine.copy_(part.master)
             part.gradient.zero_()
 
