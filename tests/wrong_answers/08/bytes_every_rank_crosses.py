@@ -1,0 +1,9 @@
+"""A ring that follows the nodes leaves each node once"""
+
+
+def predict_bytes(job, strategy):
+    n, g, r, size = job.ranks, job.per_node, job.nodes, sum(job.sizes)
+    if strategy == "hsdp":
+        return 3 * (g - 1) / g * size + 2 * (r - 1) / r * size / g, 2 * (r - 1) / r * size
+    moved = {"ddp": 2 * (n - 1) / n * size, "zero1": 2 * (n - 1) / n * size, "fsdp": 3 * (n - 1) / n * size}[strategy]
+    return moved, g * moved if r > 1 else 0

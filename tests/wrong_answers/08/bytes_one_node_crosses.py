@@ -1,0 +1,11 @@
+"""with one node nothing crosses"""
+
+
+def predict_bytes(job, strategy):
+    n, g, r, size = job.ranks, job.per_node, job.nodes, sum(job.sizes)
+    if strategy == "hsdp":
+        return (moved := 3 * (g - 1) / g * size + 2 * (r - 1) / r * size / g), 2 * (
+            r - 1
+        ) / r * size if r > 1 else moved
+    moved = {"ddp": 2 * (n - 1) / n * size, "zero1": 2 * (n - 1) / n * size, "fsdp": 3 * (n - 1) / n * size}[strategy]
+    return moved, moved

@@ -1,0 +1,12 @@
+"""bytes for each number, and it holds"""
+
+
+def predict_memory(job, strategy):
+    psi, n = sum(job.parameters), job.ranks
+    whole = 4 * max(job.parameters)
+    return (
+        whole
+        + {"ddp": 16 * psi, "zero1": 8 * psi + 8 * psi / n, "fsdp": 16 * psi / n, "hsdp": 16 * psi / job.per_node}[
+            strategy
+        ]
+    )

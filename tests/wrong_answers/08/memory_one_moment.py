@@ -1,0 +1,8 @@
+"""Adam keeps two moments of each number"""
+
+
+def predict_memory(job, strategy):
+    psi, n = sum(job.parameters), job.ranks
+    return {"ddp": 12 * psi, "zero1": 8 * psi + 4 * psi / n, "fsdp": 12 * psi / n, "hsdp": 12 * psi / job.per_node}[
+        strategy
+    ]

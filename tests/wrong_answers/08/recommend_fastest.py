@@ -1,0 +1,10 @@
+"""a prediction does not tell them apart"""
+
+from utils.checks.lab08.job import STRATEGIES
+
+
+def recommend(job, memory):
+    fitting = [s for s in STRATEGIES if predict_memory(job, s) <= memory]
+    seconds = {s: predict_seconds(job, s) for s in fitting}
+    least = min(seconds.values(), default=0)
+    return min(fitting, key=seconds.get, default=None) if least else None

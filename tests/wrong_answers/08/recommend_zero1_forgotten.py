@@ -1,0 +1,8 @@
+"""ZeRO-1 is never taken"""
+
+
+def recommend(job, memory):
+    fitting = [s for s in ("ddp", "fsdp", "hsdp") if predict_memory(job, s) <= memory]
+    seconds = {s: predict_seconds(job, s) for s in fitting}
+    least = min(seconds.values(), default=0)
+    return next((s for s in fitting if seconds[s] <= 1.05 * least), None)

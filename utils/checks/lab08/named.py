@@ -1,0 +1,45 @@
+"""Numbers as answers, and the rules that lead to them: a wrong rule is named if it gives exactly what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from utils.checks.prediction import NotANumber, NotUsable, number
+from utils.checks.verdict import Mistake, with_article
+
+WITHIN = 1e-6  # of the right number: what rounding may do
+
+
+def near(got: float, wanted: float) -> bool:
+    """Whether both are the same number."""
+    return abs(got - wanted) <= WITHIN * max(abs(wanted), 1e-12)
+
+
+def alike(got: Sequence[float], wanted: Sequence[float]) -> bool:
+    """Whether they are the same numbers, one by one."""
+    return len(got) == len(wanted) and all(near(a, b) for a, b in zip(got, wanted, strict=True))
+
+
+def plain_number(returned: Any, what: str) -> float:
+    """The number that was returned. Raises Mistake for something else; `what` is asked for, such as "bytes"."""
+    if returned is None:
+        raise Mistake(f"your function returns nothing; return {what}.")
+    try:
+        return float(number(returned, "it"))  # type: ignore[arg-type]
+    except (NotANumber, NotUsable):
+        raise Mistake(f"your function returns {shown(returned)}; return {what}, one number.") from None
+
+
+def shown(returned: Any) -> str:
+    """What was returned, in a few words."""
+    if isinstance(returned, str | float | int | tuple | list) and len(repr(returned)) <= 60:
+        return repr(returned)
+    return with_article(type(returned).__name__)
+
+
+def raise_named(got: Sequence[float], wrong: Sequence[tuple[Sequence[float], str]]) -> None:
+    """Raise Mistake with the words of the first wrong rule whose numbers these are."""
+    for numbers, words in wrong:
+        if alike(got, numbers):
+            raise Mistake(words)
