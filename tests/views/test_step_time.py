@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from utils.theory.events import Timeline, measured_timeline
+from utils.theory.renamed import renamed
 from utils.theory.sharing import Link, tcp_goodput
 from utils.theory.step_time import Layer, simulate_step
 from utils.theory.units import GB, MB, MiB
@@ -93,10 +94,10 @@ def test_a_narrow_bar_keeps_the_letter_of_its_pass():
 
 def test_a_measured_step_may_have_names():
     ops = [SimpleNamespace(kind="all_gather", issued_at=1.0, completed_at=2.0)]
-    named = measured_timeline(ops, [(2.0, 3.0)], names=("all_gather 7", "backward 7"))
+    named = renamed(measured_timeline(ops, [(2.0, 3.0)]), {"all_gather 0": "all_gather 7", "compute 0": "backward 7"})
     assert [event.name for event in named.events] == ["all_gather 7", "backward 7"]
-    with pytest.raises(ValueError, match="1 names for 1 operations and 1 computations; give one for each"):
-        measured_timeline(ops, [(2.0, 3.0)], names=("all_gather 7",))
+    with pytest.raises(ValueError, match="no event is named 'forward'; the events are all_gather 7, backward 7"):
+        renamed(named, {"forward": "f"})
 
 
 def test_words_of_a_measurement_hold_within_the_tolerance_only():

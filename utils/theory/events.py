@@ -131,17 +131,13 @@ class Timeline:
 
 
 def measured_timeline(
-    operations: Sequence[Any],
-    computed: Sequence[tuple[float, float]] = (),
-    began: float | None = None,
-    names: Sequence[str] = (),
+    operations: Sequence[Any], computed: Sequence[tuple[float, float]] = (), began: float | None = None
 ) -> Timeline:
     """What one rank really did in a step, in the form of a simulated one, to set the two side by side.
 
     operations: with `kind`, `issued_at` and `completed_at` in seconds, as a run's timeline has them, all completed.
     computed: begin and end of each computation by the same clock. began: when the step began; the first of all times if
-    left out. names: of the operations and then of the computations, such as "forward 3", in place of their numbers.
-    Raises ValueError for an operation that never completed, for times that run backwards, or for more or fewer names.
+    left out. Raises ValueError for an operation that never completed, or for times that run backwards.
     """
     try:
         named = [(f"{op.kind} {number}", op.issued_at, op.completed_at) for number, op in enumerate(operations)]
@@ -151,14 +147,6 @@ def measured_timeline(
             f"operations are {shown(operations)}, computed is {shown(computed)}; give operations of a run's timeline, "
             "and pairs of a begin and an end"
         ) from None
-    if names:
-        if len(names) != len(named) + len(spans):
-            raise ValueError(
-                f"there are {len(names)} names for {len(named)} operations and {len(spans)} computations; give one for "
-                "each, or none"
-            )
-        named = [(name, *times) for name, (_, *times) in zip(names, named, strict=False)]
-        spans = [(name, *times) for name, (_, *times) in zip(names[len(named) :], spans, strict=True)]
     for name, start, end in named + spans:
         if not is_time(start) or not is_time(end) or not start <= end:
             raise ValueError(
