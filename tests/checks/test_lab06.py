@@ -6,7 +6,7 @@ import pytest
 
 from tests.checks.answers import answers_in
 from utils.checks.exercise import exercises_of
-from utils.checks.lab06 import choosing, crossing, grouping, reducing
+from utils.checks.lab06 import choices, choosing, crossing, grouping, reducing, rules
 from utils.checks.lab06.grouping import Grouped
 from utils.checks.lab06.places import Place
 from utils.checks.lab06.training import FIRST, ON_FOUR, ON_SIX, ON_THE_SQUARE
@@ -152,16 +152,29 @@ def test_a_refusal_is_one_sentence_with_both_numbers(said, diagnosis):
 
 
 def test_every_wrong_rule_is_told_from_the_right_one_and_from_the_others():
-    answers = [[choosing.best(case) for case in choosing.CASES]]
-    answers += [[rule(case) for case in choosing.CASES] for rule, _ in choosing.WRONG]
+    answers = [[choices.best(case) for case in choices.CASES]]
+    answers += [[rule(case) for case in choices.CASES] for rule, _ in rules.WRONG]
     assert len({tuple(map(str, each)) for each in answers}) == len(answers)
-    for rule, words in choosing.WRONG:
+    for rule, words in rules.WRONG:
         with pytest.raises(Mistake, match=re.escape(words)):
-            choosing.judge([rule(case) for case in choosing.CASES])
+            choosing.judge([rule(case) for case in choices.CASES])
+
+
+def test_the_law_itself_is_followed_where_nothing_is_changed():
+    assert [rules.Follow()(case) for case in choices.CASES] == [choices.best(case) for case in choices.CASES]
+    for case in choices.CASES:
+        for size in case.sizes:
+            assert rules.Follow().seconds(case, size) == pytest.approx(case.seconds(size))
+
+
+@pytest.mark.parametrize("found", ["8", [8], True, {}])
+def test_no_choice_at_all_is_told(found):
+    with pytest.raises(Mistake, match="return a number of ranks, or None"):
+        choosing.judge([found] * len(choices.CASES))
 
 
 def test_the_clusters_ask_for_every_kind_of_group():
-    chosen = [(case, choosing.best(case)) for case in choosing.CASES]
+    chosen = [(case, choices.best(case)) for case in choices.CASES]
     assert any(size is None for _, size in chosen)
     spans = [size / case.per_node for case, size in chosen if size]
     assert any(span == 1 for span in spans)
@@ -170,7 +183,7 @@ def test_the_clusters_ask_for_every_kind_of_group():
 
 
 def test_an_unknown_wrong_choice_is_told_with_both_times():
-    got = [choosing.best(case) for case in choosing.CASES]
+    got = [choices.best(case) for case in choices.CASES]
     got[0] = 64
     with pytest.raises(Mistake, match=r"a group of 8 keeps the link busy for 0\.\d+ s .*, yours for"):
         choosing.judge(got)

@@ -28,7 +28,7 @@ class Place:
     @property
     def name(self) -> str:
         """Such as "2 nodes of 2 ranks"."""
-        return f"{_counted(self.nodes, 'node')} of {_counted(self.per_node, 'rank')}"
+        return f"{counted(self.nodes, 'node')} of {counted(self.per_node, 'rank')}"
 
     def node_of(self, rank: int) -> int:
         return rank // self.per_node
@@ -76,5 +76,6 @@ def groups_of(place: Place) -> tuple[dist.ProcessGroup, dist.ProcessGroup]:
     return shard[place.node_of(rank)], replica[rank % place.per_node]
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Such as "1 node", "2 nodes"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
