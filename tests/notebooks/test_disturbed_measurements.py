@@ -25,6 +25,7 @@ SOURCES = {
     "05_fsdp": ("counter", "ledger", "recorder"),
     "06_hsdp": ("counter", "ledger", "recorder"),
     "07_infrastructure": ("counter", "clock"),
+    "08_which_one_when": ("counter",),
     "calculators": (),  # predicts only
 }
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))

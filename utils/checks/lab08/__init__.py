@@ -15,8 +15,8 @@ EXERCISES = (
             "share out, and among how many ranks?",
             "DDP shares nothing, ZeRO-1 the moments, FSDP all of them among N ranks, HSDP all of them among the ranks "
             "of a node. In fp32 there are no masters beside the weights.",
-            "`model_states(Ψ, N, strategy, G, recipe='fp32').total`, with None in the place of G for all but HSDP; Ψ is "
-            "the sum of `job.parameters`. Or by hand: 16Ψ, 8Ψ + 8Ψ/N, 16Ψ/N, 16Ψ/G.",
+            "`model_states(Ψ, N, strategy, G, recipe='fp32').total`, with None in the place of G for all but HSDP; Ψ "
+            "is the sum of `job.parameters`. Or by hand: 16Ψ, 8Ψ + 8Ψ/N, 16Ψ/N, 16Ψ/G.",
         ),
         verify=remembering.verify,
     ),
@@ -32,7 +32,7 @@ EXERCISES = (
             "A pass of a ring among n ranks is (n - 1)/n of what goes around; an all-reduce is two passes. A ring "
             "through all ranks leaves each node once. Under HSDP only all-reduces of S/G leave a node, G of them.",
             "`step_bytes(Ψ, strategy, N, G, R, bytes_per_element=4)` has `.per_rank` and `.across`, with None in the "
-            "place of G for all but HSDP. By hand, HSDP: 3 (G - 1)/G S + 2 (R - 1)/R S/G of a rank, 2 (R - 1)/R S across.",
+            "place of G for all but HSDP. HSDP by hand: 3 (G - 1)/G S + 2 (R - 1)/R S/G, and 2 (R - 1)/R S across.",
         ),
         verify=sending.verify,
     ),
