@@ -27,7 +27,7 @@ from utils.runtime.jobs.faults import Journal, Kill, read_journal
 
 DEADLINE = 60.0  # seconds for one attempt, on a machine with other work; a deadlock is told at once
 FIRST = "the first start"
-DIED = "a rank's process ended"
+DEAD = "dead"  # the note of a rank that is killed as planned
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,8 @@ def _attempt(answer: Any, scenario: Scenario, number: int, notes: Path, shared: 
     try:
         run_cases(answer, cases, scenario.ranks, DEADLINE)
     except Mistake as mistake:
-        reached = read_journal(notes, kill.rank) if kill else ()
-        if kill and str(mistake).startswith(DIED) and any(step >= kill.step for _, step in reached):
-            return replace(_read(scenario, notes, shared), died=kill)
-        return replace(_read(scenario, notes, shared), error=mistake)
+        attempt = _read(scenario, notes, shared)
+        return replace(attempt, died=kill) if (notes / DEAD).exists() else replace(attempt, error=mistake)
     return _read(scenario, notes, shared)
 
 
@@ -146,18 +144,26 @@ class _Trial:
 
 
 class _Journal(Journal):
-    """Knows how many steps were done by the last call of `reached`; -1 before the first."""
+    """Knows how many steps were done by the last call of `reached`, -1 before the first; and notes a planned death."""
 
     last = -1
 
+    def __init__(self, notes: Path, rank: int, attempt: int, plan: Sequence[Kill]) -> None:
+        super().__init__(notes, rank, attempt, plan)
+        self._dead = notes / DEAD
+        self._at = [kill.step for kill in plan if (kill.rank, kill.attempt, kill.saving) == (rank, attempt, False)]
+
     def reached(self, step: int) -> None:
         self.last = step
+        if any(step >= each for each in self._at):
+            self._dead.touch()
         super().reached(step)
 
     def _save_half(self, thing: Any, target: Any, *args: Any, **named: Any) -> None:
         if isinstance(target, io.BytesIO):  # a tensor on its way to another rank is pickled so
             faults._true_save(thing, target, *args, **named)
         else:
+            self._dead.touch()
             super()._save_half(thing, target, *args, **named)
 
 
