@@ -89,11 +89,11 @@ def verify(answer: Any) -> str:
         judge_reductions(seen[LIFE.name])
         judge_life(seen[LIFE.name], ahead=False, micro=len(MICRO))
         judge_kept(lives)
-        judge_switch(seen[SELDOM_NAME])
     try:
         SYNCED_EXAM.verify(answer)
     except Mistake as mistake:
         raise _early(lives) or mistake from None
+    judge_switch(seen[SELDOM_NAME])  # last: who loses gradients on the way loses them here too
     return (
         f"{AS_THE_TWIN} Of 3 micro-batches the first two reduce nothing and keep whole gradients, S; the last reduces "
         "each unit's sum once: (2 · 3 + 1) (N - 1)/N S sent in place of 3 · 3. Weights are gathered and freed as "
