@@ -49,8 +49,8 @@ EXERCISES = (
             "Broadcast every parameter from rank 0. `wrap` each unit with the place and the size of the *shard group*, "
             "a function that all-gathers in it, and one that calls your `reduce`. The rest is the `step` of lab 05.",
             "`gather(flat, mine)` is `all_gather_single(flat, mine, group=shard_group)`. Masters are `mine.float()`; "
-            "in `step`: every `finish()`, gradients to the masters, `optimizer.step()`, masters into the shards, "
-            "gradient shards to zero.",
+            "in `step`: every `finish()`, gradients to the masters, `optimizer.step()` and `optimizer.zero_grad()`, "
+            "masters into the shards, gradient shards to zero.",
         ),
         verify=hybrid.verify,
     ),

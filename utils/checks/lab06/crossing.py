@@ -57,9 +57,27 @@ def judge_crossing(place: Place, by_rank: Sequence[Sequence[Op]], size: float, l
             f"{start} The all-reduce comes before the reduce-scatter, so that whole gradients cross: reduce-scatter "
             "first, then a rank has only its shard to all-reduce."
         )
+    for op in by_rank[0]:
+        if op.kind == "all_gather" and place.crosses(op):
+            raise Mistake(
+                f"{start} An all_gather runs in the group {list(op.ranks)}: every slice travels to every rank of it. "
+                "An all-reduce adds the slices up on their way."
+            )
     if crossing:
         raise Mistake(
             f"{start} An all-reduce of {crossing[0][1].bytes} B runs in the group {list(crossing[0][1].ranks)}: "
             "the whole gradient crosses, or crosses more than once. All-reduce each shard once."
         )
     raise Mistake(start)
+
+
+def judge_shares(place: Place, by_rank: Sequence[Sequence[Op]], size: float, law: float) -> None:
+    """Raise Mistake if one rank sends to other nodes what all on its node are to send, a G-th each."""
+    for rank, ops in enumerate(by_rank):
+        sent = sum(place.leaving(op, rank) for op in ops)
+        if sent > law / place.per_node * (1 + TOLERANCE) + SMALL:
+            raise Mistake(
+                f"the numbers are right, but rank {rank} sends {sent / size:.2f} S of the {law / size:.2f} S that its "
+                f"node sends to the others: whole gradients cross through one rank, and its neighbours wait. Between "
+                f"nodes each of the {place.per_node} ranks sends its own slice, {law / place.per_node / size:.2f} S."
+            )

@@ -43,6 +43,14 @@ class _Noted:
     """Stands for a group that was not made."""
 
 
+class _NoRanks(RuntimeError):
+    """A group is to be made of nobody."""
+
+
+_NONE = " `new_group` gives a group to its members alone: keep the one whose ranks this rank is among."
+_NONE_OF_ONE = " A group of one rank is a group too: make it, and return it."
+
+
 def verify(answer: Any) -> str:
     for ranks in (4, 6):
         places = [place for place in PLACES if place.ranks == ranks]
@@ -116,7 +124,7 @@ def judge(place: Place, grouped: Sequence[Grouped]) -> None:
                 raise Mistake(
                     f"rank {rank}'s {name} group is {list(got) or 'none'}, and "
                     f"{'the ranks on its node are' if name == 'shard' else 'those at its place on all nodes are'} "
-                    f"{list(right)}."
+                    f"{list(right)}.{'' if got else _NONE_OF_ONE if len(right) == 1 else _NONE}"
                 )
 
 
@@ -143,14 +151,15 @@ def _noted(answer: Any, per_node: int) -> tuple[tuple[Call, ...], Any]:
     with _noting(calls):
         try:
             returned = answer(per_node)
-        except Exception:
-            if not calls:
+        except Exception as error:
+            if not calls or isinstance(error, _NoRanks):
                 raise
             return tuple(calls), None  # asked a group that was not made
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         return tuple(calls), "nothing" if returned is None else with_article(type(returned).__name__)
-    kinds = _Noted | dist.ProcessGroup | int | None  # torch gives a number to those who are in none
-    other = next((each for each in returned if not isinstance(each, kinds)), None)
+    kinds = _Noted | dist.ProcessGroup | None
+    outside = dist.GroupMember.NON_GROUP_MEMBER  # a number that torch gives to those who are in none
+    other = next((each for each in returned if not isinstance(each, kinds) and each is not outside), None)
     if other is not None:
         return tuple(calls), f"{with_article(type(other).__name__)} in place of a process group (`dist.new_group`)"
     return tuple(calls), None
@@ -162,6 +171,8 @@ def _noting(calls: list[Call]) -> Iterator[None]:
 
     def new_group(ranks: Any = None, *_: Any, use_local_synchronization: bool = False, **__: Any) -> Any:
         ranks = tuple(range(dist.get_world_size()) if ranks is None else sorted(ranks))
+        if not ranks:
+            raise _NoRanks("a group of no ranks is made; each has at least one, and the rank itself is in its two")
         calls.append((ranks, use_local_synchronization))
         return _Noted() if dist.get_rank() in ranks else dist.GroupMember.NON_GROUP_MEMBER
 

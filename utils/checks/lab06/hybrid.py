@@ -32,10 +32,20 @@ from utils.checks.lab06.training import (
 from utils.checks.ranks import Seen
 from utils.checks.verdict import Mistake
 
+# What the ranks may raise -> what to do.
+REMEDIES = {
+    "`broadcast_` uses a tensor": " `wrap` frees the weights: broadcast rank 0's before it.",
+    "invalid tensor size": (
+        " The parts that are gathered are not alike: give `wrap` the rank's place in the shard group, 0 to G - 1, and "
+        "the ranks of that group."
+    ),
+    "attempting to assign a gradient with dtype": " The masters are fp32: `master.grad = gradient.float()`.",
+}
+
 
 def verify(answer: Any) -> str:
     for ranks, trials in ((4, (FIRST,)), (4, ON_THE_SQUARE), (4, ON_FOUR), (6, ON_SIX)):
-        seen = run(answer, {trial.name: partial(train, trial) for trial in trials}, ranks, DEADLINE)
+        seen = _run(answer, trials, ranks)
         for trial in trials:
             with on_case(trial.name, seen[trial.name], first=trial in (FIRST, WEIGHED_TRIAL)):
                 judge(trial, seen[trial.name])
@@ -45,6 +55,14 @@ def verify(answer: Any) -> str:
         "gone. Gathers stay inside, for evaluations too; each node sends 2 (R - 1)/R S across for each micro-batch, by "
         "the record, and each rank holds 16Ψ/G, within 1 %."
     )
+
+
+def _run(answer: Any, trials: Sequence[Trial], ranks: int) -> dict[str, list[Seen]]:
+    try:
+        return run(answer, {trial.name: partial(train, trial) for trial in trials}, ranks, DEADLINE)
+    except Mistake as mistake:
+        more = next((remedy for sign, remedy in REMEDIES.items() if sign in str(mistake)), "")
+        raise Mistake(f"{mistake}{more}") from None
 
 
 def judge(trial: Trial, seen: Sequence[Seen]) -> None:
@@ -67,13 +85,18 @@ def judge(trial: Trial, seen: Sequence[Seen]) -> None:
         _judge_bytes(trial, seen)
         for first in range(0, place.ranks, place.per_node):  # a node holds what ZeRO-3 does on its ranks alone
             node = range(first, first + place.per_node)
-            names = [f"rank {rank} of {place.ranks} (node {place.node_of(rank)})" for rank in node]
+            names = [
+                f"rank {rank} of {place.ranks} (node {place.node_of(rank)}; N here: its {place.per_node} ranks)"
+                for rank in node
+            ]
             judge_rest(STAGE, [trained[rank] for rank in node], names)
             judge_memory(STAGE, [trained[rank] for rank in node], names)
 
 
 def _judge_optimizers(trial: Trial, trained: Sequence[Trained]) -> None:
-    whole = sum(p.numel() for p in trial.case.model.build().parameters() if p.requires_grad)
+    parameters = list(trial.case.model.build().parameters())
+    whole = sum(p.numel() for p in parameters if p.requires_grad)
+    frozen = sum(p.numel() for p in parameters) - whole
     g, n = trial.place.per_node, trial.place.ranks
     for rank, each in enumerate(trained):
         if each.made[-1] > each.made[0]:
@@ -84,8 +107,13 @@ def _judge_optimizers(trial: Trial, trained: Sequence[Trained]) -> None:
                 f"the optimizer of rank {rank} steps {numbers} numbers, and the model has {whole} trainable ones: on "
                 f"nodes of {g} ranks each is to step its shard alone, and to keep masters and moments of that."
             )
+        if frozen and numbers > whole / g + len(parameters):  # a parameter may be padded by less than one number
+            raise Mistake(
+                f"the optimizer of rank {rank} steps {numbers} numbers, and 1/{g} of the {whole} that train are "
+                f"{whole / g:g}: the shards of frozen units have no place in it. `wrap` gives no gradient for those."
+            )
     total = sum(sum(each.optimized) for each in trained)
-    if total < whole * trial.place.nodes and total <= whole + n * len(list(trial.case.model.build().parameters())):
+    if total < whole * trial.place.nodes and total <= whole + n * len(parameters):
         raise Mistake(
             f"the ranks' optimizers step {total} numbers together, and {trial.place.nodes} replicas of {whole} make "
             f"{whole * trial.place.nodes}: the weights are shared out among all {n} ranks, so that every gather "
@@ -102,10 +130,10 @@ def _judge_start(trial: Trial, seen: Sequence[Seen]) -> None:
     place = trial.place
     alike = differing([starts[r] for r in place.shard_ranks(rank)], starts[place.shard_ranks(rank)[0]]) is None
     raise Mistake(
-        f"the replicas begin with different weights: what rank {rank} computes with is not rank 0's `{name}`"
-        f"{f', though all on node {place.node_of(rank)} agree' if alike and rank else ''}. "
-        "Equal gradients keep replicas equal only if they begin so: broadcast rank 0's weights to all ranks, before "
-        "they are sharded."
+        f"the replicas begin with different weights: what rank {rank} computes with is not the `{name}` that rank 0 "
+        f"began with{f', though all on node {place.node_of(rank)} agree' if alike and rank else ''}. "
+        "Equal gradients keep replicas equal only if they begin so: broadcast rank 0's weights to all ranks, frozen "
+        "ones too, before they are sharded."
     )
 
 
@@ -169,6 +197,18 @@ def _suspects(trial: Trial, steps: Steps, step: int, groups: Groups, names: Sequ
             Suspect(
                 [named(steps.last[step], names)] * place.ranks,
                 "with several micro-batches the earlier ones are lost: add each result to the gradient shard.",
+            )
+        )
+    whole = steps.whole[step]
+    unused = {name for group in groups for name in group if whole[name] is None or not whole[name].any()}
+    late = {name for group in groups if unused & set(group) for name in group}
+    if late - unused:
+        found.append(
+            Suspect(
+                [{name: None if name in late else whole[name] for name in names}] * place.ranks,
+                f"the gradients of `{min(late - unused)}` never arrive: a unit with a parameter that its forward does "
+                "not use is never ready in backward. In `step`, before the optimizer steps, call `finish()` of every "
+                "unit.",
             )
         )
     if step:

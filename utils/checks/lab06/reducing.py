@@ -11,8 +11,9 @@ import torch
 import torch.distributed as dist
 
 from utils.checks.lab01.cases import on_case
-from utils.checks.lab06.crossing import judge_crossing
+from utils.checks.lab06.crossing import judge_crossing, judge_shares
 from utils.checks.lab06.places import DEADLINE, Place, groups_of
+from utils.checks.lab06.summands import summands
 from utils.checks.ranks import Mark, Seen, run_cases
 from utils.checks.verdict import Mistake, with_article
 
@@ -23,10 +24,11 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class Part:
-    """What one rank got. returned: in words, if it was no tensor."""
+    """What one rank got. returned: in words, if it was no tensor; view: whether it lies in the gradient's memory."""
 
     returned: str = ""
     part: torch.Tensor | None = None
+    view: bool = False
 
 
 def gradient_of(place: Place, rank: int) -> torch.Tensor:
@@ -58,7 +60,8 @@ def observe(place: Place, answer: Any, mark: Mark) -> Part:
     mark("after")
     if not isinstance(part, torch.Tensor):
         return Part("nothing" if part is None else with_article(type(part).__name__))
-    return Part(part=part.detach().clone())
+    same = part.untyped_storage().data_ptr() == gradient.untyped_storage().data_ptr()
+    return Part(part=part.detach().clone(), view=same)
 
 
 def judge(place: Place, seen: Sequence[Seen]) -> None:
@@ -70,7 +73,14 @@ def judge(place: Place, seen: Sequence[Seen]) -> None:
         parts.append(each.value.part)
     _judge_numbers(place, parts)
     size = 4 * NUMBERS
-    judge_crossing(place, [each.after("call") for each in seen], size, place.law(size))
+    by_rank = [each.after("call") for each in seen]
+    judge_crossing(place, by_rank, size, place.law(size))
+    judge_shares(place, by_rank, size, place.law(size))
+    if any(each.value.view for each in seen):
+        raise Mistake(
+            "the numbers are right, but the slice is a view of `gradient`: as long as it is kept, so are all S bytes. "
+            "Return a new tensor."
+        )
 
 
 def _judge_numbers(place: Place, parts: Sequence[torch.Tensor]) -> None:
@@ -132,10 +142,10 @@ def _judge_numbers(place: Place, parts: Sequence[torch.Tensor]) -> None:
                     f"rank {rank} has slice {other} of the mean, and slice {own(rank)} is its own, by its place in the "
                     "shard group: reduce-scatter in the shard group, all-reduce in the replica group."
                 )
-    off = max((part - sliced(mean, own(rank))).abs().max().item() for rank, part in enumerate(parts))
+    rank, part = next((r, part) for r, part in enumerate(parts) if not _close(part, sliced(mean, own(r))))
     raise Mistake(
-        f"the slices are not those of the mean over all {n} ranks: the largest difference is {off:.2g}, where the "
-        f"largest entry is {mean.abs().max().item():.2g}."
+        f"rank {rank}'s slice is not that of the mean over all {n} ranks, {1 / n:.2f} of slice {own(rank)} of each. "
+        f"{summands(part.flatten(), [each.view(g, -1) for each in whole])}"
     )
 
 
