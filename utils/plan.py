@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-
-from utils.notebooks.errors import NotebookError
+import sys
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -22,14 +21,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reserve", type=float, default=0.1, help="share of the memory that is kept free")
     parser.add_argument("--precision", choices=("bf16", "fp8"), default="bf16", help="of the layers' matrices")
     parser.add_argument("--json", action="store_true", help="everything as JSON")
+    parser.epilog = "Exit status: 0 if something fits, 1 if nothing does, 2 for bad input."
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the plan; status 1 if nothing fits."""
+    """Print the plan; status 1 if nothing fits, 2 and one sentence for bad input."""
     from utils.theory.planner import plan
+    from utils.theory.planner.ask import check_range
 
     try:
+        if options.memory is not None:
+            check_range("memory", options.memory, options.memory, (0.1, 1e4), "a GPU's memory in GB", "80")
         found = plan(
             options.model,
             options.gpus,
@@ -44,6 +47,17 @@ def run(options: argparse.Namespace) -> int:
             options.precision,
         )
     except (KeyError, ValueError) as error:
-        raise NotebookError(str(error.args[0])) from None
+        print(f"python -m utils plan: {_as_options(str(error.args[0]))}", file=sys.stderr)
+        return 2
     print(json.dumps(found.as_json(), indent=2) if options.json else repr(found))
     return 0 if found.best else 1
+
+
+def _as_options(sentence: str) -> str:
+    """The sentence for who typed a command: options by their names, and the models themselves."""
+    from utils.theory.models import PRESETS
+
+    sentence = sentence.replace("the names are those of list(PRESETS)", f"choose one of {', '.join(PRESETS)}")
+    for name in ("global_batch", "gpus_per_node"):
+        sentence = sentence.replace(name, f"--{name.replace('_', '-')}")
+    return sentence

@@ -7,7 +7,7 @@ import pytest
 
 from utils.theory.breakdown import training_memory
 from utils.theory.models import PRESETS
-from utils.theory.planner import hybrid_job, plan
+from utils.theory.planner import hybrid_job, hybrid_jobs, placements, plan
 from utils.theory.planner.held import RECIPES, held, most_tokens
 from utils.theory.planner.plan import CLOSE, group_sizes, largest_divisor
 from utils.theory.units import GB
@@ -101,7 +101,7 @@ def test_fsdp_when_ddp_does_not_fit(name, gpus, more):
 
 
 @pytest.mark.parametrize(
-    ("name", "network", "batch"), [("Llama-3-8B", 100, 64), ("Llama-3-8B", 100, 512), ("Llama-2-13B", 400, 512)]
+    ("name", "network", "batch"), [("Llama-3-8B", 100, 64), ("Llama-3-8B", 100, 256), ("Llama-2-13B", 400, 512)]
 )
 def test_hsdp_when_the_fabric_binds(name, network, batch):
     found = plan(name, 64, network=network, global_batch=batch)
@@ -185,7 +185,7 @@ def test_the_command(capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["best"]["shard_size"] == 8 and said["network_gigabits"] == 100
     assert main(["plan", "Llama-3-70B", "--gpus", "8"]) == 1 and "Nothing fits" in capsys.readouterr().out
-    assert main(["plan", "Lama-3-8B", "--gpus", "8"]) == 1
+    assert main(["plan", "Lama-3-8B", "--gpus", "8"]) == 2
     assert "did you mean 'Llama-3-8B'" in capsys.readouterr().err
 
 
@@ -206,3 +206,93 @@ def test_whatever_is_given_is_answered_or_refused_in_one_sentence():
                     refused += 1
                     assert "\n" not in str(error) and len(str(error)) < 400
     assert refused > 1000
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"memory": 80e18}, "it is a GPU's memory in bytes: give at most 1e13, such as 80e9"),
+        ({"network": 400e9}, "it is Gbit/s of a node to the others: give at most 1e6, such as 3200"),
+        ({"inside": 450e9}, "it is GB/s of a GPU to the others on its node: give at most 100000, such as 450"),
+    ],
+)
+def test_numbers_in_another_unit_are_noticed(wrong, said):
+    for ask in (plan, hybrid_job, hybrid_jobs):
+        if ask is plan or "inside" not in wrong:
+            with pytest.raises(ValueError) as caught:
+                ask("Llama-3-8B", 8, **wrong)
+            assert said in str(caught.value)
+
+
+def test_no_unit_is_an_error_and_no_empty_list():
+    for wrong in ({"model": 8}, {"gpus": None}, {"gpus": -1}, {"again": "some"}, {"micro_batch": 0}, {"memory": 80}):
+        with pytest.raises(ValueError, match=r"give|choose"):
+            hybrid_jobs(**{"model": "Llama-3-8B", "gpus": 8, **wrong})
+    with pytest.raises(ValueError, match="micro-batches of 3 do not share evenly: give a multiple of 24"):
+        hybrid_jobs("Llama-3-8B", 8, micro_batch=3, global_batch=8)
+    with pytest.raises(ValueError, match="give what hybrid_job returns"):
+        placements(None)
+
+
+def test_rows_that_a_plan_has_not():
+    found = plan("Llama-3-8B", 8)
+    for asked, said in (
+        (("dpp",), "did you mean 'ddp'"),
+        (("ddp", "some"), "again is 'some'"),
+        (("ddp", None, 2), "shard_size is 2, which is in no row of this plan: ddp has no groups: leave it out"),
+        (("hsdp", None, 3), "shard_size is 3, which is in no row of this plan: give one of 2, 4"),
+    ):
+        with pytest.raises(ValueError) as caught:
+            found.row(*asked)
+        assert said in str(caught.value)
+
+
+def test_whatever_is_said_to_fit_fits():
+    told = 0
+    for name, gpus, memory, sequence in product(
+        ("Pythia-31M", "GPT-2-large", "Llama-3.2-1B", "Llama-2-13B", "Llama-3-70B"), (1, 2, 8, 64),
+        (0.2e9, 1e9, 16e9, 80e9), (1024, 131072),
+    ):  # fmt: skip
+        tokens = min(sequence, PRESETS[name].learned_positions or sequence)
+        found = plan(name, gpus, memory=memory, sequence=tokens)
+        assert bool(found.would_fit) == (found.best is None)
+        for said in found.would_fit:
+            words = [word.replace(",", "") for word in said.split()]
+            if said.startswith("FSDP with"):
+                assert plan(name, int(words[-4]), memory=memory, sequence=tokens).best, said
+            elif said.startswith("sequences of"):
+                assert int(words[2]) < tokens and plan(name, gpus, memory=memory, sequence=int(words[2])).best, said
+            elif said.startswith("units of"):
+                tensor, pipeline = int(words[3]), int(words[6])
+                unit = hybrid_job(name, gpus, tensor, pipeline, memory=memory, sequence=tokens, again="full")
+                assert tensor * pipeline > 1 and unit.fits, said
+            elif said.startswith("GPUs of at least"):
+                assert float(words[4]) * GB > memory
+            told += 1
+    assert told > 60
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["zzz", "--gpus", "8"], "choose one of Llama-1-7B, "),
+        (
+            ["Llama-3-8B", "--gpus", "8", "--memory", "80e9"],
+            "it is a GPU's memory in GB: give at most 10000, such as 80",
+        ),
+        (["Llama-3-8B", "--gpus", "8", "--memory", "nan"], "memory is nan"),
+        (
+            ["Llama-3-8B", "--gpus", "8", "--memory", "-1"],
+            "memory is -1.0; it is a GPU's memory in GB: give at least 0.1",
+        ),
+        (["Llama-3-8B", "--gpus", "64", "--global-batch", "32"], "--global-batch is 32, which 64 data-parallel GPUs"),
+        (["Llama-3-8B", "--gpus", "12"], "which nodes of --gpus-per-node = 8 do not make up: give a multiple"),
+        (["Llama-3-8B", "--gpus", "8", "--gpu", "A100"], "did you mean 'A100 80GB' or 'A100 40GB'?"),
+    ],
+)
+def test_the_command_refuses_in_one_line_with_status_2(capsys, given, said):
+    from utils.__main__ import main
+
+    assert main(["plan", *given]) == 2
+    out, err = capsys.readouterr()
+    assert not out and said in err and err.count("\n") == 1 and err.startswith("python -m utils plan: ")

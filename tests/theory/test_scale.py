@@ -98,14 +98,15 @@ def test_what_should_make_it_slower_does():
 def test_a_slow_network_is_waited_for_no_longer_than_it_takes():
     slow = machine("H100 80GB", 50)
     found = predict(JOB, slow)
-    assert found.parts["waiting across"] < sum(found.communication.values()) * 1.1
+    assert found.parts["waiting across"] <= found.communication[ACROSS]
     assert found.parts["contention"] <= CONTENTION * found.communication[ACROSS]
 
 
 def test_hsdp_beats_fsdp_where_the_network_is_slow_and_micro_batches_many():
     slow = machine("H100 80GB", 200)
     fsdp, hsdp = (
-        predict(replace(JOB, strategy=s, shard_size=g, accumulation=4), slow) for s, g in (("fsdp", None), ("hsdp", 8))
+        predict(replace(JOB, strategy=s, shard_size=g, accumulation=4, software="FSDP2, bf16"), slow)
+        for s, g in (("fsdp", None), ("hsdp", 8))
     )
     assert hsdp.parts["waiting across"] < fsdp.parts["waiting across"] and hsdp.seconds < fsdp.seconds
 

@@ -47,6 +47,7 @@ def check_amount(name: str, value: object, meaning: str, example: str, least: fl
     if (kind is float or kind is int) and (LEAST if least is None else least) <= value <= MOST:
         return  # asked 100,000 times in a search
     is_number = isinstance(value, Real) and not isinstance(value, bool)
+    value = as_float(value) if is_number and kind.__module__ == "numpy" else value  # 16 bit overflow at the bounds
     if is_number and (LEAST if least is None else least) <= value <= MOST:
         return
     if is_number and MOST < value < math.inf:
@@ -114,7 +115,10 @@ def is_time(value: object) -> bool:
 def check_all(name: str, values: object, kind: type, example: str) -> tuple:
     """`values` as a tuple, each of the class `kind`; ValueError if one is not, or if they are no list of things."""
     if isinstance(values, Iterable) and not isinstance(values, str | bytes):
-        found = tuple(values)
+        try:
+            found = tuple(values)
+        except TypeError:  # numpy's and torch's scalars
+            found = (values,)
         if all(isinstance(each, kind) for each in found):
             return found
     raise ValueError(f"{name} is {shown(values)}; give a list of {kind.__name__}, {example}")

@@ -51,7 +51,7 @@ def plan_words(plan: Plan) -> str:
 def plan_scene(plan: Plan) -> Scene:
     """A row for each strategy; the recommended one in bold."""
     scene, rows, ask = Scene(), chosen_rows(plan), plan.ask
-    where = f"{ask.nodes} node{'s' if ask.nodes > 1 else ''} of {ask.gpus_per_node} x {ask.gpu.name}"
+    where = f"{ask.nodes:,} node{'s' if ask.nodes > 1 else ''} of {ask.gpus_per_node} x {ask.gpu.name}"
     scene.write(_LABEL, 18, f"{ask.name} on {where}", TITLE, align="left", bold=True)
     batch = f"{ask.global_batch:,} sequences of {ask.sequence:,} tokens a step, {ask.network:,.0f} Gbit/s a node"
     scene.write(_LABEL, 40, batch, SMALL, align="left")

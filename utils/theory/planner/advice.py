@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from utils.theory.planner.held import held, lines, most_tokens
+from utils.theory.planner.held import held, most_tokens
 from utils.theory.units import GB, format_seconds
 
 if TYPE_CHECKING:
@@ -73,9 +73,13 @@ def _why_not_ddp(ddp: Row, best: Row) -> str:
 
 
 def what_would(ask: Ask) -> tuple[str, ...]:
-    """Each of these alone would make the leanest strategy (FSDP, full recomputation, one sequence at once) fit."""
+    """Each of these alone would make the leanest strategy, full recomputation, one sequence at once, fit.
+
+    The leanest is FSDP, of two GPUs sometimes ZeRO-2; one GPU alone has the strategy of DDP.
+    """
     found = []
     model, budget = ask.model, ask.budget
+    lean = ("ddp",) if ask.gpus == 1 else ("fsdp", "zero2")
     more = next(
         (
             gpus
@@ -86,10 +90,10 @@ def what_would(ask: Ask) -> tuple[str, ...]:
     )
     if more:
         found.append(f"FSDP with full recomputation on {more:,} GPUs would fit")
-    tokens = most_tokens(model, "fsdp", ask.gpus, "full", budget) // 256 * 256
+    tokens = max(most_tokens(model, each, ask.gpus, "full", budget) for each in lean) // 256 * 256
     if tokens:
         found.append(f"sequences of {tokens:,} tokens would fit on these")
-    offloaded = max(fixed + each * ask.sequence for fixed, each in lines(model, "fsdp", ask.gpus, "full"))
+    offloaded = min(held(model, each, ask.gpus, "full", ask.sequence) for each in lean)
     offloaded -= 8 * model.parameters / ask.gpus
     if offloaded <= budget:
         found.append("Adam's moments on the CPU (offload) would leave room enough")
@@ -107,7 +111,7 @@ def _unit_that_fits(ask: Ask) -> str:
 
     more = {"gpus_per_node": ask.gpus_per_node, "gpu": ask.gpu, "memory": ask.memory, "network": ask.network}
     jobs = hybrid_jobs(ask.model, ask.gpus, sequence=ask.sequence, reserve=ask.reserve, again="full", **more)
-    fitting = [job for job in jobs if job.fits]
+    fitting = [job for job in jobs if job.fits and job.job.unit > 1]
     if not fitting:
         return ""
     least = min(fitting, key=lambda each: (each.job.unit, each.job.pipeline))
@@ -133,7 +137,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 def title(ask: Ask) -> str:
     """What was asked, in one line."""
-    where = f"{ask.nodes} node{'s' if ask.nodes > 1 else ''} of {ask.gpus_per_node} x {ask.gpu.name}"
+    where = f"{ask.nodes:,} node{'s' if ask.nodes > 1 else ''} of {ask.gpus_per_node} x {ask.gpu.name}"
     return (
         f"{ask.name} on {where}, {ask.network:g} Gbit/s a node, {ask.global_batch:,} x {ask.sequence:,} tokens a step, "
         f"{_gb(ask.budget)} of a GPU to use"

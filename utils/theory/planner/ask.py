@@ -11,8 +11,19 @@ from utils.theory.links import bytes_per_second
 from utils.theory.models import PRESETS
 from utils.theory.scale.efficiency import efficiency
 from utils.theory.scale.hardware import Gpu, Machine, named_gpu
-from utils.theory.scale.job import PRECISIONS
+from utils.theory.scale.job import PRECISIONS, check_positions
 from utils.theory.units import shown
+
+
+def check_range(
+    name: str, given: object, value: float, bounds: tuple[float, float], meaning: str, example: str
+) -> None:
+    """Raise ValueError outside of what occurs, so that GB for bytes, or bits for Gbit, are noticed."""
+    least, most = bounds
+    if not least <= float(value) <= most:
+        bound = f"at least {least:g}" if float(value) < least else f"at most {most:g}"
+        bound = bound.replace("e+0", "e").replace("e+", "e")
+        raise ValueError(f"{name} is {shown(given)}; it is {meaning}: give {bound}, such as {example}")
 
 
 @dataclass(frozen=True)
@@ -81,26 +92,28 @@ def asked(
         name = next(known for known, each in PRESETS.items() if each is model) if name not in PRESETS else name
     check_model(model)
     check_ranks("gpus", gpus, "a number of GPUs")
+    gpus = int(gpus)
     on_node = min(8, gpus) if gpus_per_node is None else gpus_per_node
     check_whole("gpus_per_node", on_node, "GPUs on each node", most=1024)
+    on_node = int(on_node)
     if gpus > on_node and gpus % on_node:
         raise ValueError(f"gpus is {gpus}, which nodes of gpus_per_node = {on_node} do not make up: give a multiple")
     kind = named_gpu(gpu)
     size = kind.memory if memory is None else memory
     check_amount("memory", size, "a GPU's memory in bytes", "such as 80e9")
-    if size < 1e8:
-        raise ValueError(f"memory is {shown(memory)}; it is a GPU's memory in bytes: give at least 1e8, such as 80e9")
+    check_range("memory", memory, size, (1e8, 1e13), "a GPU's memory in bytes", "80e9")
     check_share("reserve", reserve)
     check_amount("network", network, "Gbit/s of a node to the others", "such as 3200")
+    check_range("network", network, network, (1e-3, 1e6), "Gbit/s of a node to the others", "3200")
     if inside is not None:
         check_amount("inside", inside, "GB/s of a GPU to the others on its node", "such as 450")
+        check_range("inside", inside, inside, (1e-3, 1e5), "GB/s of a GPU to the others on its node", "450")
+        inside = float(inside)
     check_whole("sequence", sequence, "a number of tokens", most=2**24)
-    if model.learned_positions and sequence > model.learned_positions:
-        raise ValueError(
-            f"sequence is {sequence}, but the model has learned {model.learned_positions:,} positions: give no more"
-        )
+    check_positions(model, sequence)
     batch = gpus if global_batch is None else global_batch
     check_whole("global_batch", batch, "sequences of a step, all GPUs together", most=10**7)
+    batch = int(batch)
     if batch % gpus:
         less = batch // gpus * gpus
         near = f"{less} or {less + gpus}" if less else f"at least {gpus}"
@@ -111,6 +124,6 @@ def asked(
     check_choice("precision", precision, PRECISIONS)
     efficiency(kind, precision)
     return Ask(
-        name, model, int(gpus), min(int(on_node), int(gpus)), kind, float(size), float(reserve), float(network), inside,
-        int(sequence), int(batch), precision,
+        name, model, gpus, min(on_node, gpus), kind, float(size), float(reserve), float(network), inside,
+        int(sequence), batch, precision,
     )  # fmt: skip

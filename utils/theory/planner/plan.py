@@ -7,12 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from utils.theory.architecture import Architecture
+from utils.theory.arguments import check_choice, is_whole
 from utils.theory.planner import advice
 from utils.theory.planner.ask import Ask, asked
 from utils.theory.planner.held import held, most_tokens
 from utils.theory.scale.hardware import Gpu
 from utils.theory.scale.job import Job
 from utils.theory.scale.step import Prediction, predict
+from utils.theory.units import shown
 
 #: All with gradients of 2 bytes on the wire, so that strategies differ by what they move and not by its precision.
 SOFTWARE = {"ddp": "FSDP2, bf16", "fsdp": "FSDP2, bf16", "hsdp": "FSDP2, bf16"}
@@ -119,16 +121,21 @@ class Plan:
 
     def row(self, strategy: str, again: str | None = None, shard_size: int | None = None) -> Row:
         """The row of a strategy; of several that are meant the fastest that fits, or that which lacks least."""
+        strategy = "fsdp" if strategy == "zero3" else strategy
+        check_choice("strategy", strategy, dict.fromkeys(row.strategy for row in self.rows))
+        if again is not None:
+            check_choice("again", again, ("none", "full"))
+        if shard_size is not None:
+            sizes = dict.fromkeys(row.shard_size for row in self.rows if row.strategy == strategy)
+            if not is_whole(shard_size) or shard_size not in sizes:
+                given = ", ".join(str(size) for size in sizes if size)
+                given = f"give one of {given}" if given else f"{strategy} has no groups: leave it out"
+                raise ValueError(f"shard_size is {shown(shard_size)}, which is in no row of this plan: {given}")
         found = [
             row
             for row in self.rows
-            if row.strategy == ("fsdp" if strategy == "zero3" else strategy)
-            and again in (None, row.again)
-            and shard_size in (None, row.shard_size)
+            if row.strategy == strategy and again in (None, row.again) and shard_size in (None, row.shard_size)
         ]
-        if not found:
-            known = ", ".join(sorted({row.strategy for row in self.rows}))
-            raise ValueError(f"strategy is {strategy!r}, shard_size {shard_size}: this plan has {known}")
         return min(found, key=lambda row: (not row.fits, row.seconds if row.fits else row.memory))
 
     @cached_property

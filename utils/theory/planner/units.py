@@ -25,6 +25,7 @@ from utils.theory.scale.job import Job
 from utils.theory.scale.software import named_software
 from utils.theory.scale.step import Prediction, predict
 from utils.theory.traffic import collective_bytes
+from utils.theory.units import shown
 
 
 @dataclass(frozen=True)
@@ -99,15 +100,17 @@ def hybrid_job(
     unit, times `pipeline`, if left out. Raises ValueError, in one sentence.
     """
     if strategy not in ("ddp", "zero1"):
-        raise ValueError(f"strategy is {strategy!r}; around units it is ddp or zero1: choose one of them")
+        raise ValueError(f"strategy is {shown(strategy)}; around units it is ddp or zero1: choose one of them")
     sizes = {"tensor": tensor, "pipeline": pipeline, "context": context, "micro_batch": micro_batch}
     for name, size in sizes.items():
         check_whole(name, size, "a size of the job", most=10**6)
+    tensor, pipeline, context, micro_batch = (int(size) for size in sizes.values())  # numpy's overflow
     ask = asked(model, gpus, gpus_per_node, gpu, memory, network, None, sequence, gpus, reserve)
+    gpus, sequence = ask.gpus, ask.sequence
     ranks = max(1, gpus // (tensor * pipeline * context))
     if global_batch is not None:
-        check_whole("global_batch", global_batch, "sequences of a step, all units together")
-    batch = ranks * pipeline * micro_batch if global_batch is None else global_batch
+        check_whole("global_batch", global_batch, "sequences of a step, all units together", most=10**7)
+    batch = ranks * pipeline * micro_batch if global_batch is None else int(global_batch)
     if batch % (ranks * micro_batch):
         raise ValueError(
             f"global_batch is {batch}, which {ranks} units with micro-batches of {micro_batch} do not share evenly: "
@@ -124,16 +127,20 @@ def hybrid_job(
 def hybrid_jobs(model: str | Architecture, gpus: int, **more: object) -> list[HybridJob]:
     """All units of tensor 1, 2, 4, 8 within a node and pipelines of powers of two that the GPUs allow, fastest first.
 
-    Those that fit come before those that do not. Arguments as for `hybrid_job`, without the sizes of the unit.
+    Those that fit come before those that do not. Arguments as for `hybrid_job`, without the sizes of the unit; where
+    none is possible its ValueError for the smallest unit.
     """
-    found = []
-    on_node = int(more.get("gpus_per_node") or min(8, gpus))  # type: ignore[arg-type]
-    for tensor in (size for size in (1, 2, 4, 8) if size <= on_node):
+    named = ("gpus_per_node", "gpu", "memory", "network", "sequence", "reserve")
+    ask = asked(model, gpus, **{name: more[name] for name in named if name in more})  # type: ignore[arg-type]
+    found, refused = [], []
+    for tensor in (size for size in (1, 2, 4, 8) if size <= ask.gpus_per_node):
         for pipeline in (2**power for power in range(7)):
             try:
                 found.append(hybrid_job(model, gpus, tensor, pipeline, **more))  # type: ignore[arg-type]
-            except ValueError:
-                continue  # heads, layers, GPUs or batch do not divide
+            except ValueError as error:
+                refused.append(error)  # heads, layers, GPUs or batch do not divide
+    if not found:
+        raise refused[0]
     return sorted(found, key=lambda each: (not each.fits, each.prediction.seconds))
 
 
@@ -172,6 +179,8 @@ def placements(found: HybridJob) -> dict[str, float]:
     "data": tensor-parallel neighbours share a node, data-parallel ranks are a unit apart. "tensor": the other way
     round, as if ranks were numbered so. The bytes are the same; the links they go over are not.
     """
+    if not isinstance(found, HybridJob):
+        raise ValueError(f"found is {shown(found)}; give what hybrid_job returns")
     job, machine = found.job, found.ask.machine
     layers = job.accumulation * job.model.layers / job.pipeline
     inner = tensor_collectives(job, machine).seconds * layers

@@ -70,29 +70,30 @@ def data_collectives(job: Job, machine: Machine) -> list[Collective]:
 
 
 def exposed_ends(job: Job, machine: Machine) -> list[Collective]:
-    """What has no compute beside it even so: the first gather of each micro-batch, and the last reduction of a step.
+    """What of a phase has no compute beside it even so: the first gather of each micro-batch, and a step's last
+    reduction.
 
     fsdp: the root and the first layer are gathered before anything computes. All: the embedding's gradient is there
-    last; it is reduced behind the backward pass.
+    last; it is reduced behind the backward pass, with hsdp within its group and then between groups.
     """
     software, model = named_software(job.software), job.model
-    if job.ranks * job.context == 1:
+    ranks = job.ranks * job.context
+    if ranks == 1:
         return []
-    ranks = job.ranks * job.context if job.strategy != "hsdp" else int(job.shard_size or 1) * job.context
-    last = model.embedding_parameters / job.tensor
+    group = ranks if job.strategy != "hsdp" else int(job.shard_size or 1) * job.context
+    last = software.reduced_bytes * model.embedding_parameters / job.tensor
     kind = "all_reduce" if job.strategy == "ddp" else "reduce_scatter"
     ends = []
     if software.reduces:
-        cost = group_cost(kind, software.reduced_bytes * last, ranks, job.tensor, machine)
-        ends.append(Collective(kind, cost, 1, ALONE))
+        ends.append(Collective(kind, group_cost(kind, last, group, job.tensor, machine), 1, BACKWARD))
+        if group < ranks:
+            between = group_cost("all_reduce", last / group, ranks // group, job.tensor * group, machine)
+            ends.append(Collective("all_reduce", between, 1, BACKWARD))
     if job.strategy in ("fsdp", "zero3", "hsdp") and FORWARD in software.gathers:
         root = model.parameters - model.layers * model.parameters_per_layer
         first = _GATHERED * (root + model.parameters_per_layer) / job.tensor
-        ends.append(
-            Collective(
-                "all_gather", group_cost("all_gather", first, ranks, job.tensor, machine), job.accumulation, ALONE
-            )
-        )
+        cost = group_cost("all_gather", first, group, job.tensor, machine)
+        ends.append(Collective("all_gather", cost, job.accumulation, FORWARD))
     return ends
 
 

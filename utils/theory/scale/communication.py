@@ -7,6 +7,7 @@ such groups share them; its bytes then leave each node once. Latency as NCCL's o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -42,8 +43,7 @@ def group_cost(kind: str, total_bytes: float, ranks: int, stride: int, machine: 
     inside = sent / machine.inside_rate
     if ranks <= on_node and ranks * stride <= machine.gpus_per_node:
         return Cost(inside + _latency(kind, ranks, 1), INSIDE)
-    members = min(on_node, ranks)
-    members = members if ranks % members == 0 else 1
+    members = math.gcd(on_node, ranks)  # where nodes are cut unevenly the one with fewest members sets the pace
     across = sent / (machine.network_rate * members / machine.gpus_per_node)
     seconds, level = max((across, ACROSS), (inside if members > 1 else 0.0, INSIDE))
     return Cost(seconds + _latency(kind, ranks, ranks // members), level)

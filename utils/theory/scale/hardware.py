@@ -104,6 +104,8 @@ class Machine:
         if self.inside is None:
             object.__setattr__(self, "inside", self.gpu.link)
         check_amount("inside", self.inside, "bytes per second of a GPU inside its node", "such as 450 * GB")
+        for name, kind in (("gpus_per_node", int), ("network", float), ("inside", float)):
+            object.__setattr__(self, name, kind(getattr(self, name)))  # numpy's overflow
 
     @property
     def memory_rate(self) -> float:

@@ -14,6 +14,8 @@ from utils.theory.units import shown
 #: other layer. "operations": everything but every second matrix and the attention kernel (torchtitan's selective op).
 AGAIN = ("none", "attention", "operations", "half", "full")
 PRECISIONS = ("bf16", "fp8")
+_SIZES = ("sequence", "micro_batch", "accumulation", "tensor", "pipeline", "context", "interleaved")
+_MOST = 10**9
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,11 @@ class Job:
     def __post_init__(self) -> None:
         check_model(self.model)
         check_ranks("gpus", self.gpus, "a number of GPUs")
-        for name in ("sequence", "micro_batch", "accumulation", "tensor", "pipeline", "context", "interleaved"):
-            check_whole(name, getattr(self, name), "a size of the job")
+        for name in _SIZES:
+            check_whole(name, getattr(self, name), "a size of the job", most=_MOST)
+        for name in ("gpus", *_SIZES):
+            if type(getattr(self, name)) is not int:  # numpy's overflow
+                object.__setattr__(self, name, int(getattr(self, name)))
         check_choice("strategy", self.strategy, STRATEGIES)
         check_choice("again", self.again, AGAIN)
         check_choice("precision", self.precision, PRECISIONS)
@@ -57,8 +62,18 @@ class Job:
             )
         if self.pipeline > self.model.layers:
             raise ValueError(f"pipeline is {self.pipeline}, but the model has {self.model.layers} layers: give fewer")
+        pieces = self.model.layers + 2  # embedding and head may be pieces of their own
+        if self.interleaved > 1 and self.pipeline * self.interleaved > pieces:
+            raise ValueError(
+                f"interleaved is {self.interleaved}, but {self.pipeline} stages of {self.model.layers} layers have not "
+                f"so many pieces each: give at most {max(1, pieces // self.pipeline)}"
+            )
+        check_divisor("tensor", self.tensor, self.model.heads, "the model's heads", "each GPU takes as many heads")
+        check_divisor("context", self.context, self.sequence, "sequence", "each GPU takes an equal part of a sequence")
+        check_positions(self.model, self.sequence)
         if self.strategy == "hsdp":
             check_divisor("shard_size", self.shard_size, self.ranks, "the data-parallel ranks", "groups are alike")
+            object.__setattr__(self, "shard_size", int(self.shard_size))  # type: ignore[arg-type]
         elif self.shard_size is not None:
             raise ValueError(
                 f"shard_size is {shown(self.shard_size)}, but {self.strategy} has no shard groups: leave it out"
@@ -95,3 +110,11 @@ class Job:
     def local_tokens(self) -> int:
         """Tokens that one GPU computes at once: of a micro-batch, its part of the sequence."""
         return self.micro_batch * self.sequence // self.context
+
+
+def check_positions(model: Architecture, sequence: int) -> None:
+    """Raise ValueError if the model has learned positions, and fewer of them than the sequence has tokens."""
+    if model.learned_positions and sequence > model.learned_positions:
+        raise ValueError(
+            f"sequence is {sequence}, but the model has learned {model.learned_positions:,} positions: give no more"
+        )

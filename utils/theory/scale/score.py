@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from utils.theory.arguments import check_all
 from utils.theory.scale.calibration import calibration_rows
 from utils.theory.scale.efficiency import efficiency
 from utils.theory.scale.published import Run, published_runs
@@ -66,8 +67,10 @@ class Summary:
 
 def score(runs: Sequence[Run] | None = None, reference: Sequence[Run] | None = None) -> tuple[Scored, ...]:
     """Every run of `runs` (the published ones if left out), predicted; calibration rows are those of `reference`."""
-    known = published_runs() if reference is None else tuple(reference)
-    runs = known if runs is None else tuple(runs)
+    known = (
+        published_runs() if reference is None else check_all("reference", reference, Run, "such as published_runs()")
+    )
+    runs = known if runs is None else check_all("runs", runs, Run, "such as published_runs()")
     chosen = calibration_rows(known)
     used = {run.name for rows in chosen.values() for run in rows}
     constant = {kind: statistics.median(run.mfu for run in rows) for kind, rows in chosen.items()}
@@ -93,7 +96,7 @@ def score(runs: Sequence[Run] | None = None, reference: Sequence[Run] | None = N
 
 def summary(rows: Iterable[Scored]) -> Summary:
     """Of those rows that count."""
-    counted = [row for row in rows if row.counts]
+    counted = [row for row in check_all("rows", rows, Scored, "such as score()") if row.counts]
     errors = [[abs(pick(row)) for row in counted] for pick in (_error, _baseline, _best)]
     figures = [percentile(each, share) for each in errors for share in (0.5, 0.9)]
     return Summary(len(counted), *figures)
@@ -150,7 +153,7 @@ def changes(rows: Iterable[Scored]) -> tuple[Change, ...]:
     GPU count: each row with the next larger, at the same micro-batch and accumulation, or at the same global batch.
     Sharding: strategy, its groups, tensor and pipeline parallelism at the same GPUs. A row that is left out is in none.
     """
-    known = [row for row in rows if not row.run.left_out]
+    known = [row for row in check_all("rows", rows, Scored, "such as score()") if not row.run.left_out]
     found: list[Change] = []
     for what, keep, order in _KINDS:
         groups: dict[tuple, list[Scored]] = defaultdict(list)

@@ -126,10 +126,10 @@ def predict(job: Job, machine: Machine, of_peak: float | None = None, of_peak_bf
         if share is not None:
             check_amount(name, share, "the share of the peak that matrices reach", "such as 0.6")
     gpu = machine.gpu
-    if of_peak is None:
-        of_peak = efficiency(gpu, job.precision)
+    of_peak = efficiency(gpu, job.precision) if of_peak is None else float(of_peak)
     if of_peak_bf16 is None:
         of_peak_bf16 = of_peak if job.precision == "bf16" else efficiency(gpu, "bf16")
+    of_peak_bf16 = float(of_peak_bf16)
     took = compute_seconds(job, machine, of_peak, of_peak_bf16)
     stage, m = job.model.layers / job.pipeline, job.accumulation
     phases = {FORWARD: stage * took.forward.total, BACKWARD: stage * (took.backward.total + took.again.total)}
@@ -140,10 +140,7 @@ def predict(job: Job, machine: Machine, of_peak: float | None = None, of_peak_bf
     context = context_collectives(job, machine)
     attention = took.forward.attention + took.backward.attention + took.again.attention
     waits.add(context, m * stage, max(0.0, 1 - attention / context.seconds) if context.seconds else 0.0)
-    contention = waits.beside([*data_collectives(job, machine)], phases)
-    for end in exposed_ends(job, machine):
-        waits.add(end.cost, 0, 0)
-        waits.waiting[end.cost.level] += end.times * end.cost.seconds
+    contention = waits.beside(data_collectives(job, machine), phases, exposed_ends(job, machine))
 
     layers = m * stage
     parts = {
@@ -196,16 +193,26 @@ class _Waits:
         self.alone[cost.level] += times * cost.seconds
         self.waiting[cost.level] += times * cost.seconds * exposed
 
-    def beside(self, collectives: list[Collective], phases: dict[str, float]) -> float:
-        """Count them; those of one phase and one pace share its compute. Returns what they slow it down by."""
+    def beside(self, collectives: list[Collective], phases: dict[str, float], ends: list[Collective]) -> float:
+        """Count them; those of one phase and one pace share its compute. Returns what they slow it down by.
+
+        ends: what of them nothing hides. A phase waits for these, or for what is longer than its compute, whichever is
+        more; never for longer than its collectives take.
+        """
         contention = 0.0
         for phase in (ALONE, FORWARD, BACKWARD):
             room = phases.get(phase, 0.0)
             for times in sorted({each.times for each in collectives if each.phase == phase}):
-                together = [each.cost for each in collectives if each.phase == phase and each.times == times]
-                needed = math.fsum(cost.seconds for cost in together)
+                together = [each for each in collectives if each.phase == phase and each.times == times]
+                needed = math.fsum(each.cost.seconds for each in together)
                 hidden = min(needed, room)
                 contention += times * CONTENTION * hidden
-                for cost in together:
-                    self.add(cost, times, 1 - hidden / needed if needed else 0.0)
+                for each in together:
+                    self.add(each.cost, times, 1 - hidden / needed if needed else 0.0)
+                kinds = [each.kind for each in together]
+                last = [each for each in ends if each.phase == phase and each.kind in kinds]
+                bare = math.fsum(each.cost.seconds for each in last)
+                more = max(0.0, min(bare, needed) - (needed - hidden)) / bare if bare else 0.0
+                for each in last:
+                    self.waiting[each.cost.level] += min(each.times, times) * more * each.cost.seconds
         return contention
