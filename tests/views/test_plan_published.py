@@ -1,5 +1,6 @@
 """Published runs as a scatter and as a table."""
 
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,9 @@ def test_the_scatter_can_be_read_and_says_its_misses(readable, rows):
     scene = published_scene(rows, "Published runs")
     colours = source_colours(rows)
     assert len(set(colours.values())) == len(colours) == 9
+    parts = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in colours.values()]
+    for one, other in combinations(parts, 2):
+        assert sum(abs(a - b) for a, b in zip(one, other, strict=True)) > 60, "told apart"
     dots = [box for box in scene.boxes if box.width == 7]
     assert len(dots) == sum(not row.run.left_out for row in rows)
     assert sum(dot.fill == "#FFFFFF" for dot in dots) == sum(row.calibration for row in rows) == 21

@@ -18,6 +18,15 @@ def test_every_question_can_be_read(readable, name, gpus, context):
     assert "units of TP" in units_words(asked)
 
 
+def test_the_longest_times_stay_in_the_picture(readable):
+    for name, gpus, context in (("Llama-3.1-405B", 1024, 8), ("OPT-175B", 8, 1), ("Mistral-Large-123B", 64, 2)):
+        sequence = 2048 if name.startswith("OPT") else 131072
+        asked = UnitQuestion(name, gpus, 8, 1, context, "A100 40GB", 10, sequence, 64)
+        scene = units_scene(asked)
+        readable(scene, WIDTH, HEIGHT)
+        assert not any("e+" in word.text for word in scene.words) and "e+" not in units_words(asked)
+
+
 def test_result_is_the_law_for_the_chosen_unit():
     found = UnitCalculator("Llama-3-70B", gpus=64, tensor=8, pipeline=2, network=400, sequences=1).result
     law = hybrid_job("Llama-3-70B", 64, 8, 2, network=400, global_batch=64)

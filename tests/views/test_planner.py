@@ -4,6 +4,7 @@ import pytest
 
 from utils.theory.models import PRESETS
 from utils.theory.planner import plan
+from utils.views.board import extent
 from utils.views.figure import WIDTH
 from utils.views.planner import HEIGHT, MOST_ROWS, chosen_rows, plan_picture, plan_scene, plan_words
 from utils.views.planner_widget import NETWORKS, PER_NODE, Planner
@@ -19,6 +20,24 @@ def test_every_plan_can_be_read(readable, name, gpus, on_node, network):
     readable(plan_scene(found), WIDTH, HEIGHT)
     words = plan_words(found)
     assert found.recommendation in words and words.count("lacks") >= sum(not row.fits for row in chosen_rows(found))
+
+
+def test_the_longest_times_stay_in_the_picture(readable):
+    for name, sequence in (("Llama-3.1-405B", 131072), ("GPT-3-175B", 2048)):
+        found = plan(name, 1024, gpu="A100 40GB", network=10, sequence=sequence, global_batch=65536)
+        scene = plan_scene(found)
+        readable(scene, WIDTH, HEIGHT)
+        assert not any("e+" in word.text for word in scene.words)
+
+
+def test_no_figure_lies_on_the_line_of_what_may_be_used():
+    for memory in range(60, 160, 3):
+        scene = plan_scene(plan("Llama-3-8B", 64, memory=memory * 1e9, global_batch=256))
+        limit = next(line.x1 for line in scene.lines if line.width == 1.6)
+        for word in scene.words:
+            if word.text.endswith(" GB") and word.align == "left":
+                left, _, right, _ = extent(word)
+                assert right < limit or left >= limit + 4, (memory, word.text)
 
 
 def test_the_recommended_row_is_bold_and_what_does_not_fit_is_empty():

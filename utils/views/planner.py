@@ -83,7 +83,7 @@ def _draw_row(scene: Scene, plan: Plan, row: Row, rows: list[Row], y: float) -> 
     length, limit = min(row.memory / plan.ask.budget / _TORN, 1.0) * wide, x + wide / _TORN
     scene.box(x, y - _BAR / 2, length, _BAR, PARAMETERS.colour if row.fits else PAPER, edge=PARAMETERS.colour)
     said = x + length + 5
-    said = limit + 5 if said < limit < said + 62 else said  # not across the line
+    said = limit + 5 if said - 5 < limit < said + 62 else said  # not across the line, nor at it
     scene.write(said, y, _gb(row.memory), SMALL, align="left", bold=bold)
     longest = max(each.seconds for each in rows)
     lost = row.prediction.exposed + row.prediction.parts["contention"]
@@ -100,4 +100,6 @@ def _gb(size: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+    return (
+        f"{seconds:,.0f} s" if seconds >= 999.5 else f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+    )

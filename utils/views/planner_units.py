@@ -14,7 +14,7 @@ from utils.views.palette import COMMUNICATION, COMPUTE, FAINT, INK, PAPER, PARAM
 TENSORS, PIPELINES = (1, 2, 4, 8), (1, 2, 4, 8)
 ROW, _TOP = 24, 92
 HEIGHT = _TOP + len(TENSORS) * len(PIPELINES) * ROW + 34
-_LABEL, _MEMORY, _SENT, _STEP = 16, (200, 120), 400, (508, 170)
+_LABEL, _MEMORY, _SENT, _STEP = 16, (200, 120), 400, (508, 140)
 _BAR = 14
 _TORN = 1.5  # times what may be used: a longer bar ends there
 
@@ -131,7 +131,7 @@ def _draw_row(scene: Scene, each: HybridJob, bold: bool, longest: float, y: floa
     length, limit = min(each.memory / each.ask.budget / _TORN, 1.0) * wide, x + wide / _TORN
     scene.box(x, y - _BAR / 2, length, _BAR, PARAMETERS.colour if fits else PAPER, edge=PARAMETERS.colour)
     said = x + length + 5
-    said = limit + 5 if said < limit < said + 66 else said  # not across the line
+    said = limit + 5 if said - 5 < limit < said + 66 else said  # not across the line, nor at it
     scene.write(said, y, _gb(each.memory), SMALL, align="left", bold=bold)
     scene.write(_SENT, y, _gb(each.unit_bytes), SMALL, align="left", bold=bold)
     found = each.prediction
@@ -149,4 +149,6 @@ def _gb(size: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+    return (
+        f"{seconds:,.0f} s" if seconds >= 999.5 else f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+    )

@@ -78,10 +78,10 @@ def published_words(rows: Sequence[Scored], title: str) -> str:
 
 
 def source_colours(rows: Sequence[Scored]) -> dict[str, str]:
-    """A colour for each source, in the order in which they appear."""
+    """A colour for each source, in the order in which they appear; past the strong ones from pink, no second blue."""
     strong = [style.colour for style in MEANINGS if style is not COMMUNICATION]
     names = list(dict.fromkeys(_family(row) for row in rows))
-    return {name: strong[i] if i < len(strong) else rank_colour(i - len(strong)) for i, name in enumerate(names)}
+    return {name: strong[i] if i < len(strong) else rank_colour(i - len(strong) + 4) for i, name in enumerate(names)}
 
 
 @dataclass(frozen=True)

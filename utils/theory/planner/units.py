@@ -69,8 +69,9 @@ class HybridJob:
         fit = "fits" if self.fits else f"lacks {(self.memory - self.ask.budget) / 1e9:.1f} GB"
         return (
             f"{self.units} units of TP {job.tensor} x PP {job.pipeline} x CP {job.context}: {self.memory / 1e9:.1f} GB "
-            f"on a GPU ({fit}); each unit sends {self.unit_bytes / 1e9:.1f} GB to the others, {self.data_seconds:.2g} "
-            f"s of communication; a step of {self.prediction.seconds:.3g} s, MFU {self.prediction.mfu:.0%}"
+            f"on a GPU ({fit}); each unit sends {self.unit_bytes / 1e9:,.1f} GB to the others, "
+            f"{_plain(self.data_seconds, 2)} s of communication; a step of {_plain(self.prediction.seconds, 3)} s, "
+            f"MFU {self.prediction.mfu:.0%}"
         )
 
 
@@ -195,6 +196,11 @@ def placements(found: HybridJob) -> dict[str, float]:
         for stride in (1, job.unit)
     }
     return {"data": inner + data[job.unit], "tensor": outer + data[1]}
+
+
+def _plain(number: float, digits: int) -> str:
+    """So many digits at least, and never an exponent for a large number."""
+    return f"{number:,.0f}" if number >= 10**digits else f"{number:.{digits}g}"
 
 
 def _ends(job: Job) -> int:
