@@ -69,7 +69,10 @@ def attempts(answer: Any, scenario: Scenario) -> tuple[list[Attempt], Attempt]:
             notes = root / f"notes-{len(found)}"
             notes.mkdir()
             found.append(_attempt(answer, scenario, len(found), notes, root / "shared"))
-        return found, _read(scenario, root / "notes-0" / "plain", root / "shared")
+        undisturbed = _read(scenario, root / "notes-0" / "plain", root / "shared")
+        if not undisturbed.final:  # not even that came to its end
+            raise found[0].error or Mistake("the ranks ended before they began; check again.")
+        return found, undisturbed
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
