@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from utils.theory.arguments import check_amount, check_ranks
+from utils.theory.arguments import check_all, check_amount, check_ranks, check_text
 from utils.theory.nccl import PROTOCOLS, nccl_latency
 from utils.theory.sweeps import in_switch_bytes
-from utils.theory.units import plain
+from utils.theory.units import plain, shown
 
 SWITCH_LATENCY = 25e-6  # seconds. NCCL's for NVLS, Simple; src/graph/tuning.cc
 SWITCH_EFFICIENCY = 0.85  # of the link's rate, on Hopper; the same file
@@ -32,6 +32,13 @@ class Choice:
     protocol: str
     latency: float
     rate: float
+
+    def __post_init__(self) -> None:
+        check_text("algorithm", self.algorithm, "what the way is called")
+        if not isinstance(self.protocol, str):
+            raise ValueError(f"protocol is {shown(self.protocol)}; give its name, or '' where there is none")
+        check_amount("latency", self.latency, "seconds that any size takes", "such as 25e-6", least=0)
+        check_amount("rate", self.rate, "bytes per second", "such as 185e9")
 
     def seconds(self, total_bytes: float) -> float:
         """Of an all-reduce of S bytes."""
@@ -76,6 +83,9 @@ def in_switch(world_size: int, rate: float, latency: float = SWITCH_LATENCY) -> 
 
 def fastest(offered: tuple[Choice, ...], total_bytes: float) -> Choice:
     """The one of them that takes the fewest seconds for S bytes; the first of those that take the same."""
+    offered = check_all("offered", offered, Choice, "as `choices` gives them")
+    if not offered:
+        raise ValueError("offered is empty; give at least one Choice, as `choices` gives them")
     return min(offered, key=lambda choice: choice.seconds(total_bytes))
 
 
@@ -84,6 +94,7 @@ def crossover(few_steps: Choice, few_bytes: Choice) -> float | None:
 
     Where the lines latency + S / rate meet.
     """
+    check_all("the two choices", (few_steps, few_bytes), Choice, "as `choices` gives them")
     if few_bytes.rate <= few_steps.rate:
         return 0.0 if few_bytes.latency < few_steps.latency and few_bytes.rate == few_steps.rate else None
     saved = few_bytes.latency - few_steps.latency

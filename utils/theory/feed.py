@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from utils.theory.arguments import check_amount, check_ranks, check_share, check_yes_or_no
+from utils.theory.arguments import check_amount, check_ranks, check_share, check_text, check_whole, check_yes_or_no
 from utils.theory.flops import PEAK_FLOPS, flops_per_token
 from utils.theory.models import PRESETS
 from utils.theory.units import plain, shown
@@ -26,14 +26,24 @@ class Sample:
     bytes: float
     source: str = ""
 
+    def __post_init__(self) -> None:
+        check_text("name", self.name, "what a sample is called")
+        check_amount("flops", self.flops, "operations for one sample, forward and backward", "such as 25e9")
+        check_amount("bytes", self.bytes, "bytes of one sample, as stored", "such as 110e3")
+
 
 def text(model: str, sequence: int = 4096, token_bytes: float = TOKEN_BYTES) -> Sample:
     """A sequence of tokens for a model in `models.PRESETS`, stored as their ids."""
     if model not in PRESETS:
         raise ValueError(f"model is {shown(model)}; give one of theory.models.PRESETS, such as 'Llama-2-7B'")
+    check_amount("token_bytes", token_bytes, "bytes of a token's id", "such as 2")
     config = PRESETS[model]
+    check_whole("sequence", sequence, "a number of tokens", most=2**24)
+    sequence = int(sequence)
     flops = sequence * flops_per_token(config.parameters, config.layers, config.hidden, sequence)
-    return Sample(f"{model}, {sequence:,} tokens", flops, sequence * token_bytes, "6 N + 12 L h s for each token")
+    return Sample(
+        f"{model}, {sequence:,} tokens", flops, sequence * float(token_bytes), "6 N + 12 L h s for each token"
+    )
 
 
 #: Forward of one image of 224 x 224 in multiply-adds (torchvision's table of models), times 2 for operations, times 3
@@ -61,7 +71,9 @@ def feed(sample: Sample, gpus: int, gpu: str = "H100", utilization: float = 0.4)
 
     gpu: a name in `flops.PEAK_FLOPS`. utilization: model operations over the peak, above 0 and below 1.
     """
-    if gpu not in PEAK_FLOPS:
+    if not isinstance(sample, Sample):
+        raise ValueError(f"sample is {shown(sample)}; give a Sample, such as SAMPLES['ResNet-50, JPEG']")
+    if not isinstance(gpu, str) or gpu not in PEAK_FLOPS:
         raise ValueError(f"gpu is {shown(gpu)}; give one of {', '.join(PEAK_FLOPS)}")
     check_ranks("gpus", gpus, "a number of GPUs")
     check_share("utilization", utilization, "the GPU's peak")

@@ -40,6 +40,7 @@ def stages(network: float, pcie: float, direct: bool, host_copy: float | None = 
     check_amount("network", network, "bytes per second of the network", "such as 50e9")
     check_amount("pcie", pcie, "bytes per second of the GPU's slot, one way", "such as 63e9")
     check_yes_or_no("direct", direct)
+    network, pcie = float(network), float(pcie)
     if direct:
         return (Stage("GPU to network, over PCIe", min(network, pcie)),)
     copies = (Stage("copy in the host's memory", host_copy),) if host_copy is not None else ()

@@ -18,13 +18,8 @@ def step_of_all(seconds: Sequence[float], communication: float = 0.0) -> float:
 
     seconds: by rank. communication: seconds after the last rank has come. Raises ValueError for an empty list.
     """
-    times = tuple(seconds)
-    if not times:
-        raise ValueError(f"seconds is {shown(seconds)}; give the time of each rank, such as [0.1, 0.1, 0.15]")
-    for each in times:
-        check_amount("a rank's seconds", each, "the time of a rank", "such as 0.1", least=0)
     check_amount("communication", communication, "a time in seconds", "such as 0.005", least=0)
-    return float(max(times)) + float(communication)
+    return max(_times(seconds)) + float(communication)
 
 
 def slowdown(world_size: int, factor: float, handed_out_anew: bool = False) -> float:
@@ -41,8 +36,9 @@ def slowdown(world_size: int, factor: float, handed_out_anew: bool = False) -> f
 
 def wasted(seconds: Sequence[float]) -> float:
     """The share of all ranks' time in which they wait for the slowest: 1 - mean / longest."""
-    longest = step_of_all(seconds)
-    return 1 - sum(seconds) / len(seconds) / longest if longest else 0.0
+    times = _times(seconds)
+    longest = max(times)
+    return max(0.0, 1 - sum(times) / len(times) / longest) if longest else 0.0
 
 
 def chance_of_one(world_size: int, share: float) -> float:
@@ -53,3 +49,16 @@ def chance_of_one(world_size: int, share: float) -> float:
     check_ranks("world_size", world_size)
     check_share("share", share, "the steps in which a rank is slow")
     return 1 - (1 - float(share)) ** int(world_size)
+
+
+def _times(seconds: Sequence[float]) -> list[float]:
+    """As Python's floats; ValueError unless there is at least one, and all are times."""
+    try:
+        times = [] if isinstance(seconds, str | bytes) else list(seconds)
+    except TypeError:  # no list, or numpy's and torch's scalars
+        times = []
+    if not times:
+        raise ValueError(f"seconds is {shown(seconds)}; give the time of each rank, such as [0.1, 0.1, 0.15]")
+    for each in times:
+        check_amount("a rank's seconds", each, "the time of a rank", "such as 0.1", least=0)
+    return [float(each) for each in times]
