@@ -88,6 +88,17 @@ def test_another_choice_of_calibration_rows_changes_little():
         assert statistics.median(errors) < 0.06 and percentile(errors, 0.9) < 0.21
 
 
+def test_fp8_rests_on_two_rows_and_16_bit_does_not():
+    """How far another choice of rows moves each share: what `efficiency` says."""
+    runs = [run for run in published_runs() if not run.left_out]
+    for kind, share in shares().items():
+        found = [calibrated(calibration_rows(runs, salt))[kind] / share for salt in "abcdef"]
+        most = max(max(found), 1 / min(found)) - 1
+        rows = len(calibration_rows(runs)[kind])
+        assert rows == (5 if kind in (("A100 40GB", "bf16"), ("A100 80GB", "bf16"), ("H100 80GB", "bf16")) else 2)
+        assert most < 0.125 if rows == 5 else most < 0.2 if kind[1] == "bf16" else most > 0.5, (kind, found)
+
+
 def test_signs_of_changes(reference, outside):
     """GPU count, sharding or recomputation alone: of 19 changes beyond the noise, all but these have the right sign."""
     found = changes([*reference, *outside])
