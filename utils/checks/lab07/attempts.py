@@ -61,7 +61,7 @@ class Attempt:
 
 def attempts(answer: Any, scenario: Scenario) -> tuple[list[Attempt], Attempt]:
     """Start the ranks, and again after each planned death, as long as there is one; and the job in plain words."""
-    root = Path(tempfile.mkdtemp(prefix="job-"))
+    root = Path(tempfile.mkdtemp(prefix="lab-07-"))
     found: list[Attempt] = []
     try:
         (root / "shared").mkdir()
