@@ -86,19 +86,38 @@ def test_loaders_give_full_batches_in_order(tmp_path, prefetch):
     assert batches[0][:, 0].tolist() == [0, 1, 2, 3] and batches[1][:, 0].tolist() == [4, 1, 2, 3]
 
 
-def test_reading_ahead_hides_the_shorter_of_compute_and_loading(tmp_path):
-    paths = write_shards(tmp_path, 1, 8, PIECE)
-    rate = PIECE / 0.030  # a sample takes 30 ms
-    times = {}
-    for prefetch in (0, 2):
-        loader = Loader(paths, PIECE, 1, TokenBucket(tmp_path / f"bucket{prefetch}", rate, burst=PIECE), prefetch)
-        begin = time.monotonic()
-        for _ in loader:
-            time.sleep(0.030)
-        times[prefetch] = time.monotonic() - begin
-        assert loader.waited <= times[prefetch]
-    assert times[0] >= 8 * 0.030 + 7 * 0.030 - 0.002  # one after the other, but for the first
-    assert times[2] < times[0]
+def test_without_reading_ahead_a_step_is_compute_and_loading(tmp_path):
+    pieces, compute = 4, 0.030
+    paths = write_shards(tmp_path, 1, 8, pieces * PIECE)
+    rate = PIECE / 0.010  # a sample takes 40 ms, of which the burst gives 10 after a pause
+    loader = Loader(paths, pieces * PIECE, 1, TokenBucket(tmp_path / "bucket", rate, burst=PIECE), 0)
+    begin = time.monotonic()
+    for _ in loader:
+        time.sleep(compute)
+    took = time.monotonic() - begin
+    assert took >= 8 * compute + 8 * (pieces - 1) * 0.010 - 0.002  # however idle the machine is
+    assert 8 * (pieces - 1) * 0.010 - 0.002 <= loader.waited <= took
+
+
+class Counted(TokenBucket):
+    """A bucket that counts how often it was asked."""
+
+    asked = 0
+
+    def take(self, size):
+        self.asked += 1
+        return super().take(size)
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_reading_ahead_goes_on_while_the_model_computes(tmp_path, prefetch):
+    bucket = Counted(tmp_path / "bucket", 100 * MB, burst=PIECE)
+    for number, _ in enumerate(Loader(write_shards(tmp_path, 1, 6, PIECE), PIECE, 1, bucket, prefetch), start=1):
+        ahead = min(number + prefetch, 6)
+        end = time.monotonic() + 5
+        while bucket.asked < ahead and time.monotonic() < end:
+            time.sleep(0.001)
+        assert ahead <= bucket.asked <= ahead + bool(prefetch)  # one more is being read
 
 
 def test_a_readers_error_comes_out_and_its_thread_ends(tmp_path):
