@@ -36,6 +36,22 @@ def test_a_rank_killed_in_the_writing_of_a_checkpoint_leaves_the_one_before(tmp_
 
 
 @pytest.mark.rest
+def test_what_is_sent_to_another_rank_is_no_checkpoint():
+    def sending(rank, folder):
+        reached(1)
+        sent = [None, None]
+        torch.distributed.all_gather_object(sent, torch.full((1,), float(rank)))
+        stored = folder / "checkpoint"
+        if rank == 0 and not stored.exists():
+            torch.save(sent, stored)
+        torch.distributed.barrier()
+        return sum(sent).item(), stored.exists()
+
+    run = run_with_restarts(sending, 2, kill=Kill(rank=0, step=1, saving=True))
+    assert run.values == ((1.0, True), (1.0, True)) and run.attempts == 2
+
+
+@pytest.mark.rest
 def test_without_a_restart_left_the_job_ends_with_who_died():
     with pytest.raises(
         RankDied, match=r"a rank was killed by SIGKILL, and no restart is left \(max_restarts=0\): rank 0"
