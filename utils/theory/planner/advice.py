@@ -38,7 +38,7 @@ def sentence(found: Plan) -> str:
 
 def _reason(found: Plan, best: Row) -> str:
     ddp = found.row("ddp")
-    lacks = f"DDP lacks {_gb(ddp.over)} on each GPU"
+    lacks = f"DDP lacks at least {_gb(ddp.over)} on each GPU"
     if best.strategy == "ddp":
         return "it fits, communicates once a step, and nothing that fits is more than 3% faster"
     if best.strategy == "hsdp":
