@@ -110,7 +110,7 @@ def test_points_are_given_by_band(error, given):
 def test_a_score_adds_up_and_says_what_of():
     score = Score("A run", (("a", 1.0, 1.0, "1 s", "1 s"), ("b", 2.0, 1.0, "2 s", "1 s")))
     assert (score.points, score.most) == (3, 6)
-    assert "A run: 3 of 6 points" in repr(score) and "+100%" in repr(score)
+    assert "A run: 3 of 6 points" in repr(score) and "+100.0%" in repr(score)
     assert "3 of 6 points" in score._repr_html_()
 
 
@@ -142,6 +142,27 @@ def test_what_was_not_asked_for_is_told():
     assert "return a pair of bytes" in told(sending.judge, [None] * len(ASKED))
     assert "return a pair" in told(diagnosing.judge, ["ddp"] * len(diagnosing.STORIES))
     assert "the causes bytes, link, alone" in told(diagnosing.judge, [("ddp", "copies")] * len(diagnosing.STORIES))
+
+
+@pytest.mark.parametrize("no_number", [-1, 0, float("nan"), float("inf")])
+@pytest.mark.parametrize(("module", "law"), OF_NUMBERS, ids=lambda each: getattr(each, "__name__", ""))
+def test_what_cannot_be_is_told_before_any_law(module, law, no_number):
+    def answer(job, strategy):
+        return (no_number, no_number) if module is sending else no_number
+
+    message = told(module.verify, answer)
+    if no_number or module is not sending:  # 0 bytes are sent where there is one rank
+        assert message.startswith(f"your function returns {no_number};")
+
+
+def test_points_tell_two_errors_apart_that_round_alike():
+    rows = tuple((name, p, 1.0, "", "") for name, p in (("a", 0.904), ("b", 1.104), ("c", 0.9999)))
+    assert [cells[3:] for cells in Score("A run", rows).cells()] == [("-9.6%", "2"), ("+10.4%", "1"), ("+0.0%", "3")]
+
+
+def test_the_word_none_is_no_answer():
+    words = ["None" if (best := recommending.best(q)) is None else best for q in recommending.QUESTIONS]
+    assert told(recommending.judge, words).endswith("where nothing fits return None itself.")
 
 
 def test_a_step_has_two_parts():

@@ -1,4 +1,4 @@
-"""a step takes"""
+"""as if it had one bucket"""
 
 
 def predict_seconds(job, strategy):

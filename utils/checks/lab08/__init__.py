@@ -80,10 +80,9 @@ EXERCISES = (
             "When is a prediction worse than another: by seconds, or by their share of the step? And of a step that "
             "took longer, which of its parts took longer?",
             "Take the strategy with the largest |measured - predicted|/measured of the seconds. Split its error in "
-            "two: of `communicating`, and of `alone`. The larger, in the direction of the error, is the cause.",
-            "`sign = 1 if measured.seconds > predicted.seconds else -1`. If `sign` times the change of `alone` is at "
-            "least that of `communicating`: 'alone'. Else 'bytes' if `across` differs by more than 5 % of what was "
-            "predicted, else 'link'.",
+            "two: of `communicating`, and of `alone`. The part that changed by more seconds is the cause.",
+            "If |change of `alone`| ≥ |change of `communicating`|: 'alone'. Else 'bytes' if `across` differs by more "
+            "than 5 % of what was predicted, else 'link'.",
         ),
         verify=diagnosing.verify,
     ),

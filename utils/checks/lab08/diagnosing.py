@@ -35,12 +35,13 @@ def furthest(predicted: Steps, measured: Steps) -> str:
 
 
 def cause(predicted: Step, measured: Step) -> str:
-    """What changed most in the direction of the error; the link is innocent where its bytes were more than 5% off."""
-    longer = 1 if measured.seconds > predicted.seconds else -1
-    on_link = longer * (measured.communicating - predicted.communicating)
-    if longer * (measured.alone - predicted.alone) >= on_link:
+    """Which of a step's parts changed by more seconds; the link is innocent where its bytes were more than 5% off.
+
+    The larger change has the sign of the whole error: the two parts add up to it.
+    """
+    if abs(measured.alone - predicted.alone) >= abs(measured.communicating - predicted.communicating):
         return "alone"
-    return "bytes" if abs(measured.across - predicted.across) > BYTES_DIFFER * predicted.across else "link"
+    return _link_or_bytes(predicted, measured)
 
 
 def diagnosis(predicted: Steps, measured: Steps) -> Answer:
@@ -78,7 +79,25 @@ def _stories() -> tuple[tuple[Steps, Steps], ...]:
             (law, _changed(_changed(law, "ddp", link=0.04), "hsdp", alone=-0.11, link=0.02)),
             (law, _changed(law, "ddp", link=0.12, alone=0.01, more_bytes=0.03)),
         ]
-    return tuple(found)
+    return (*found, *_round_stories())
+
+
+def _round_stories() -> tuple[tuple[Steps, Steps], ...]:
+    """Steps of 1 s, half of it in collectives. Sums of powers of two, so that two parts can change by as much."""
+    alike = {strategy: Step(1e9, 1e9, 1.0, 0.5) for strategy in STRATEGIES}
+
+    def story(**measured: tuple[float, float, float]) -> tuple[Steps, Steps]:
+        """strategy -> (seconds, of them communicating, bytes across in parts of the prediction)."""
+        found = {s: Step(1e9, 1e9 * part, seconds, busy) for s, (seconds, busy, part) in measured.items()}
+        return alike, {**alike, **found}
+
+    return (
+        story(ddp=(1.9, 1.4, 1.0), hsdp=(0.6, 0.1, 1.0)),  # 90 % of 1 s, but 47 % of 1.9 s; 67 % of 0.6 s
+        story(fsdp=(1.25, 0.625, 1.0)),  # both parts took 0.125 s longer
+        story(zero1=(0.75, 0.375, 1.2)),  # both 0.125 s less
+        story(ddp=(1.25, 0.75, 1.07)),
+        story(fsdp=(1.25, 0.75, 1.052)),  # 5.2 % of what was predicted, 4.9 % of what was measured
+    )
 
 
 STORIES = _stories()
@@ -119,6 +138,22 @@ def _any_bytes(predicted: Step, measured: Step) -> str:
     return "bytes" if found == "link" and measured.across != predicted.across else found
 
 
+def _from(share: float, of_measured: bool = False) -> Callable[[Step, Step], str]:
+    """Bytes count from this share on, of what was predicted or of what was measured."""
+
+    def why(predicted: Step, measured: Step) -> str:
+        whole = (measured if of_measured else predicted).across
+        differ = abs(measured.across - predicted.across) > share * whole
+        return "alone" if cause(predicted, measured) == "alone" else "bytes" if differ else "link"
+
+    return why
+
+
+def _ties_on_link(predicted: Step, measured: Step) -> str:
+    equal = abs(measured.alone - predicted.alone) == abs(measured.communicating - predicted.communicating)
+    return _link_or_bytes(predicted, measured) if equal else cause(predicted, measured)
+
+
 def _by_share(predicted: Step, measured: Step) -> str:
     longer = 1 if measured.seconds > predicted.seconds else -1
     on_link = longer * (measured.communicating / predicted.communicating - 1)
@@ -137,6 +172,10 @@ WRONG: tuple[tuple[Rule, str], ...] = (
         _by(lambda p, m: off(p, m)),
         "a step that took less time than predicted is never named: an error counts in both directions.",
     ),
+    (
+        _by(lambda p, m: abs(m.seconds - p.seconds) / p.seconds),
+        "errors are divided by what was predicted: divide by what was measured.",
+    ),
     (_by(lambda p, m: m.seconds), "the slowest strategy is named, not the one that was predicted worst."),
     (
         _because(_bytes_first),
@@ -154,6 +193,19 @@ WRONG: tuple[tuple[Rule, str], ...] = (
     (
         _because(lambda p, m: "link" if cause(p, m) == "bytes" else cause(p, m)),
         "`bytes` is never the answer: a link that carries more than predicted by more than 5 % is not slow.",
+    ),
+    (
+        _because(_from(0.10)),
+        "bytes that differ by 7 % do not count in your answer: bytes count from 5 % on.",
+    ),
+    (
+        _because(_from(BYTES_DIFFER, of_measured=True)),
+        "the 5 % of `across` are counted from what was measured: count them from what was predicted.",
+    ),
+    (
+        _because(_ties_on_link),
+        "where the time outside collectives and that in them changed by as much you blame the collectives: where both "
+        "did as much it is 'alone'.",
     ),
     (_because(_largest_part), "the largest part of the step is named, not the part that changed most."),
     (_because(_by_share), "the parts are compared by their own shares: what counts is the seconds that each adds."),
@@ -213,6 +265,6 @@ def _difference(predicted: Steps, measured: Steps, found: Answer, right: Answer)
     parts = [
         f"in collectives {format_seconds(p.communicating)} were predicted and {format_seconds(m.communicating)} found",
         f"outside {format_seconds(p.alone)} and {format_seconds(m.alone)}",
-        f"the bytes across differ by {m.across / p.across - 1:+.0%}",
+        f"the bytes across differ by {m.across / p.across - 1:+.1%}",
     ]
     return f"you say {found[1]!r} for {right[0]}, and it is {right[1]!r}: {', '.join(parts)}."

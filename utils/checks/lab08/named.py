@@ -21,14 +21,20 @@ def alike(got: Sequence[float], wanted: Sequence[float]) -> bool:
     return len(got) == len(wanted) and all(near(a, b) for a, b in zip(got, wanted, strict=True))
 
 
-def plain_number(returned: Any, what: str) -> float:
-    """The number that was returned. Raises Mistake for something else; `what` is asked for, such as "bytes"."""
+def plain_number(returned: Any, what: str, positive: str = "", not_negative: str = "") -> float:
+    """The number that was returned. Raises Mistake for something else; `what` is asked for, such as "bytes".
+
+    positive, not_negative: why a number that is not is none, such as "a step takes more than 0 seconds".
+    """
     if returned is None:
         raise Mistake(f"your function returns nothing; return {what}.")
     try:
-        return float(number(returned, "it"))  # type: ignore[arg-type]
+        found = float(number(returned, "it"))  # type: ignore[arg-type]
     except (NotANumber, NotUsable):
         raise Mistake(f"your function returns {shown(returned)}; return {what}, one number.") from None
+    if (positive and found <= 0) or found < 0:
+        raise Mistake(f"your function returns {found:g}; {positive or not_negative}.")
+    return found
 
 
 def shown(returned: Any) -> str:

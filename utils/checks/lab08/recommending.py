@@ -75,6 +75,14 @@ WRONG: tuple[tuple[Rule, str], ...] = (
         "the memory is not looked at: the fastest of all is taken, also where it does not fit.",
     ),
     (
+        lambda q: _simplest([s for s in STRATEGIES if q.job.ranks * q.held(s) <= q.memory], q.seconds),
+        "what all ranks together hold is compared with `memory`: that is the memory of one rank.",
+    ),
+    (
+        lambda q: _simplest([s for s in STRATEGIES if q.held(s) <= q.job.ranks * q.memory], q.seconds),
+        "`memory` is counted N times: it is that of one rank, compare it with what one rank holds.",
+    ),
+    (
         lambda q: _simplest([s for s in STRATEGIES if q.held(s) < q.memory], q.seconds),
         "a strategy that fills the memory exactly fits: at most `memory`, not less.",
     ),
@@ -144,6 +152,8 @@ def judge(got: list[Any]) -> None:
         return
     if all(each is None for each in got):
         raise Mistake("your function returns nothing, for every question; return the name of a strategy.")
+    if any(isinstance(each, str) and each == "None" for each in got):
+        raise Mistake("your function returns 'None', a word: where nothing fits return None itself.")
     for rule, words in WRONG:
         if got == [rule(question) for question in QUESTIONS]:
             raise Mistake(words)

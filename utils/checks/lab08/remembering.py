@@ -42,12 +42,16 @@ def _among(job: Job, strategy: str, whole: tuple[str, ...]) -> int:
 WRONG: tuple[tuple[Rule, str], ...] = (
     (
         _like(zero1=(4, 12, "ranks")),
-        "ZeRO-1 is counted with 4Ψ + 12Ψ/N, as with bf16 weights and masters, or as ZeRO-2. In fp32 weights and "
-        "gradients are 4 + 4 bytes, whole on every rank, and the moments 8/N.",
+        "ZeRO-1 is counted with 4Ψ + 12Ψ/N, as with bf16 weights and masters; or gradients are shared out: that is "
+        "ZeRO-2. In fp32 weights and gradients are 4 + 4 bytes, whole on every rank, and the moments 8/N.",
     ),
     (
         _like(hsdp=(0, 16, "ranks")),
         "HSDP's states are shared out among the ranks of a node, 16Ψ/G, not among all N: every node holds a copy.",
+    ),
+    (
+        _like(hsdp=(0, 16, "nodes")),
+        "HSDP is shared out among `nodes` ranks; a node has `per_node`.",
     ),
     (
         _like(fsdp=(4, 12, "ranks"), hsdp=(4, 12, "per_node")),
@@ -86,7 +90,7 @@ WRONG: tuple[tuple[Rule, str], ...] = (
 
 def verify(answer: Any) -> str:
     returned = run_cases(answer, {"": _observe}, 1)[""][0].value
-    judge([plain_number(each, "the bytes that a rank holds") for each in returned])
+    judge([plain_number(each, "the bytes that a rank holds", "a rank holds more than 0 bytes") for each in returned])
     return (
         f"the states of DDP, ZeRO-1, FSDP and HSDP in fp32 with Adam, for {len(JOBS)} clusters: one node, one rank on "
         "each, odd numbers of nodes, 16 nodes of 8."

@@ -37,8 +37,8 @@ class Score:
     def cells(self) -> list[tuple[str, ...]]:
         found = []
         for label, predicted, measured, said, counted in self.rows:
-            error = f"{(predicted - measured) / measured:+.0%}" if measured else ""
-            found.append((label, said, counted, error.replace("-0%", "+0%"), str(points(predicted, measured))))
+            error = f"{(predicted - measured) / measured:+.1%}" if measured else ""
+            found.append((label, said, counted, error.replace("-0.0%", "+0.0%"), str(points(predicted, measured))))
         return found
 
     def _caption(self) -> str:

@@ -64,6 +64,22 @@ WRONG: tuple[tuple[Rule, str], ...] = (
     ),
     (_without_share, "a rank never sends its own part to itself: every pass of a ring has (n - 1)/n, not 1."),
     (
+        lambda job, s: sent(job, s) if s == "hsdp" else _without_share(job, s),
+        "under DDP, ZeRO-1 and FSDP a pass is counted as the whole: it is (N - 1)/N of it.",
+    ),
+    (
+        _hsdp(lambda job: _without_share(job, "hsdp")),
+        "under HSDP a pass is counted as the whole: it is (G - 1)/G of it inside a node, (R - 1)/R across.",
+    ),
+    (
+        lambda job, s: (sent(job, s)[0], sent(job, s)[1] * job.nodes),
+        "what all nodes together send across is counted: return what one node sends.",
+    ),
+    (
+        lambda job, s: (sent(job, s)[0], sent(job, s)[1] * job.per_node),
+        "the bytes across are G times too many: a ring leaves a node once, and HSDP's G rings carry S/G each.",
+    ),
+    (
         lambda job, s: (sent(job, s)[0], sent(job, s)[1] * (1 if s == "hsdp" else job.per_node)),
         "every rank of a node is counted as sending across. A ring that follows the nodes leaves each node once: a "
         "node sends across what one rank sends.",
@@ -136,7 +152,8 @@ def _pair(returned: Any) -> Pair:
         raise Mistake(
             f"your function returns {shown(returned)}; return a pair: what a rank sends, what a node sends across."
         )
-    return plain_number(returned[0], "bytes"), plain_number(returned[1], "bytes")
+    rank, node = (plain_number(each, "bytes", not_negative="0 bytes or more are sent") for each in returned)
+    return rank, node
 
 
 def _flat(pairs: list[Pair]) -> list[float]:

@@ -32,13 +32,24 @@ def compute(job: Job) -> float:
     return 3 * sum(job.forward)
 
 
-def overlapped(job: Job, passes: int = 2, order: int = -1) -> float:
-    """Buckets that travel during backward, one after the other."""
+def overlapped(
+    job: Job, passes: int = 2, order: int = -1, backward: int = 2, takes: Callable[[Job, int, float], float] = among_all
+) -> float:
+    """Buckets that travel during backward, one after the other; a unit's backward is so many forwards long."""
     ready = done = sum(job.forward)
     for size, t in list(zip(job.sizes, job.forward, strict=True))[::order]:
-        ready += 2 * t
-        done = max(done, ready) + among_all(job, passes, size)
+        ready += backward * t
+        done = max(done, ready) + takes(job, passes, size)
     return done
+
+
+def _side_by_side(job: Job) -> float:
+    """DDP as if each bucket had a link of its own."""
+    ready = ended = sum(job.forward)
+    for size, t in reversed(list(zip(job.sizes, job.forward, strict=True))):
+        ready += 2 * t
+        ended = max(ended, ready + among_all(job, 2, size))
+    return ended
 
 
 def waited(job: Job, passes: int) -> float:
@@ -55,6 +66,26 @@ def two_levels(job: Job, *, inside: int = 3, across: float = 1.0, steps: int = 2
         + steps * (nodes - 1) * job.latency
         for size in job.sizes
     )
+
+
+def _joined(job: Job) -> Job:
+    """The same numbers and seconds in a single unit."""
+    return replace(job, parameters=(sum(job.parameters),), forward=(sum(job.forward),))
+
+
+def _latency_once(job: Job, passes: int, size: float) -> float:
+    """A collective with the latencies of one pass, however many it has."""
+    return ring(job, passes, size, job.ranks, job.nodes > 1) - (passes - 1) * (job.ranks - 1) * job.latency
+
+
+def _every_latency_once(job: Job, s: str) -> float:
+    """All passes of a unit's collectives together with the latencies of one."""
+    if s == "hsdp":
+        extra = 2 * (job.per_node - 1) * job.latency
+        return two_levels(job, steps=1) - extra * len(job.sizes)
+    if s == "ddp":
+        return overlapped(job, takes=_latency_once)
+    return compute(job) + sum(_latency_once(job, 3 if s == "fsdp" else 2, size) for size in job.sizes)
 
 
 def _with(**rules: Callable[[Job], float]) -> Rule:
@@ -74,6 +105,31 @@ def _whole_model_first(job: Job) -> float:
 
 # A rule that somebody may have followed -> what it leaves out.
 WRONG: tuple[tuple[Rule, str], ...] = (
+    (
+        _with(ddp=lambda job: compute(job) + among_all(job, 2, sum(job.sizes))),
+        "DDP is counted as if it had one bucket, sent after backward: each unit is a bucket of its own, sent once its "
+        "backward is over.",
+    ),
+    (
+        _with(ddp=_side_by_side),
+        "DDP's buckets are counted as travelling side by side: the link takes them one after the other.",
+    ),
+    (
+        lambda job, s: seconds(_joined(job), s),
+        "all units are counted as one collective: each has its own, with the latency of each step of its ring.",
+    ),
+    (
+        lambda job, s: seconds(job if s == "ddp" else _joined(job), s),
+        "under ZeRO-1, FSDP and HSDP all sizes are in one collective: each unit has its own, with its latencies.",
+    ),
+    (
+        _with(ddp=lambda job: overlapped(job, takes=_latency_once), hsdp=lambda job: two_levels(job, steps=1)),
+        "the latency of an all-reduce is counted for one pass: it has two, of n - 1 steps each.",
+    ),
+    (
+        _every_latency_once,
+        "the latency is counted once for several passes: every pass of a ring has n - 1 steps.",
+    ),
     (
         _with(ddp=lambda job: waited(job, 2)),
         "DDP is counted as if its buckets waited for the end of backward; `overlap` sends each as soon as it is full.",
@@ -118,6 +174,10 @@ WRONG: tuple[tuple[Rule, str], ...] = (
         "together send 2 (R - 1)/R S.",
     ),
     (
+        _with(hsdp=lambda job: two_levels(job, across=0.0, steps=0)),
+        "HSDP is counted without its all-reduce among the nodes: each unit's shards are averaged across them.",
+    ),
+    (
         _with(hsdp=lambda job: two_levels(job, inside=0)),
         "HSDP's gathers and reduce-scatters inside the node are left out: they take little, but not nothing.",
     ),
@@ -140,6 +200,10 @@ WRONG: tuple[tuple[Rule, str], ...] = (
         "one node has no link to others: there a ring runs at `inside` bytes per second.",
     ),
     (
+        lambda job, s: overlapped(job, backward=1) if s == "ddp" else seconds(job, s) - sum(job.forward),
+        "backward is counted as long as forward: it takes twice as long, so compute is 3 times the sum of `forward`.",
+    ),
+    (
         lambda job, s: seconds(job, s) - sum(job.forward) if s != "ddp" else seconds(job, s),
         "backward takes twice as long as forward: compute is 3 times the sum of `forward`.",
     ),
@@ -149,7 +213,7 @@ WRONG: tuple[tuple[Rule, str], ...] = (
 
 def verify(answer: Any) -> str:
     returned = run_cases(answer, {"": _observe}, 1)[""][0].value
-    judge([plain_number(each, "the seconds of a step") for each in returned])
+    judge([plain_number(each, "the seconds of a step", "a step takes more than 0 seconds") for each in returned])
     return (
         f"a step of DDP, ZeRO-1, FSDP and HSDP for {len(JOBS)} clusters, as a simulation event by event has it: DDP's "
         "buckets travel during backward, all other collectives are waited for; links inside and across, latencies."

@@ -1,0 +1,9 @@
+"""bytes count from 5 % on"""
+
+
+def diagnose(predicted, measured):
+    worst = max(predicted, key=lambda s: abs(measured[s].seconds - predicted[s].seconds) / measured[s].seconds)
+    p, m = predicted[worst], measured[worst]
+    if abs(m.alone - p.alone) >= abs(m.communicating - p.communicating):
+        return worst, "alone"
+    return worst, "bytes" if abs(m.across - p.across) > 0.1 * p.across else "link"

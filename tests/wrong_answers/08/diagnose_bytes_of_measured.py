@@ -1,0 +1,9 @@
+"""counted from what was measured"""
+
+
+def diagnose(predicted, measured):
+    worst = max(predicted, key=lambda s: abs(measured[s].seconds - predicted[s].seconds) / measured[s].seconds)
+    p, m = predicted[worst], measured[worst]
+    if abs(m.alone - p.alone) >= abs(m.communicating - p.communicating):
+        return worst, "alone"
+    return worst, "bytes" if abs(m.across - p.across) > 0.05 * m.across else "link"
