@@ -1,5 +1,6 @@
 """Lab 07 as a whole: its instruments see what they claim to see."""
 
+import math
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -10,6 +11,7 @@ from tests.checks.answers import answers_in
 from utils.checks.exercise import exercises_of
 from utils.checks.lab07 import feeding, intervals, picking, resuming, sharing, straggling
 from utils.checks.lab07.attempts import Attempt, Scenario
+from utils.checks.lab07.elsewhere import values_elsewhere
 from utils.checks.lab07.job import Data, Snapshot
 from utils.checks.lab07.timelines import REDUCE, STORIES
 from utils.checks.verdict import Mistake
@@ -91,6 +93,10 @@ def test_an_interval_is_a_whole_number_of_steps():
     got = [(cluster.best, cluster.lost(cluster.best)) for cluster in intervals.CLUSTERS]
     assert "1 step is the least" in told(intervals.judge, [(0, 0.1), *got[1:]])
     assert "3248.5 is no whole number of steps" in told(intervals.judge, [(3248.5, 0.1), *got[1:]])
+    assert sorted(cluster.best for cluster in intervals.CLUSTERS)[:3] == [1, 2, 2]
+    for rounded, words in ((math.floor, "rounded down"), (math.ceil, "rounded up")):
+        rounded_so = [(max(1, rounded(intervals._young_steps(cluster))), 0.1) for cluster in intervals.CLUSTERS]
+        assert words in told(intervals.judge, rounded_so)
     assert "writing and doing again take" in told(intervals.judge, [(100, 0.1), *got[1:]])
 
 
@@ -124,6 +130,8 @@ def test_every_wrong_feed_is_told_by_its_own_words():
         assert told(feeding.judge, [(rule(job), 1.0) for job in feeding.JOBS]) == words
     for rule, words in feeding.WRONG_STEP:
         assert told(feeding.judge, [(job.wanted[0], rule(job)) for job in feeding.JOBS]) == words
+    whole = [(job.tokens * job.wanted[0], job.wanted[1]) for job in feeding.JOBS]
+    assert "of a whole sample, not of a token" in told(feeding.judge, whole)
     assert "the two are swapped" in told(feeding.judge, [job.wanted[::-1] for job in feeding.JOBS])
 
 
@@ -163,6 +171,22 @@ def test_shares_are_judged_one_thing_at_a_time():
     assert "read twice by rank 0, worker 0" in told(sharing.judge, store, sharing.Read(twice, twice))
     few = ({(0, 0): ("shard-000",), (1, 0): ("shard-001",)},)
     assert "each reader gets 1 shards, and there are 3" in told(sharing.judge, store, sharing.Read(few, few))
+
+
+def test_as_many_shards_as_readers_are_enough():
+    assert any(store.count == len(store.readers) for store in sharing.STORES)
+    refused = sharing.Read(refused="6 shards are too few for 6 readers")
+    assert "6 shards are enough for 6 readers" in told(sharing.judge, sharing.Store(6, 3, 2), refused)
+
+
+def test_shares_elsewhere_are_those_of_the_ranks():
+    store = sharing.STORES[0]
+    there = values_elsewhere(lambda shards, epoch, *place: (epoch, place), store.calls[:3])
+    assert there == [(0, (0, 4, 0, 2)), (0, (0, 4, 1, 2)), (0, (1, 4, 0, 2))]
+    here = tuple(hash(f"shard {number}") for number in range(3))
+    assert values_elsewhere(lambda *_: tuple(hash(f"shard {number}") for number in range(3)), [()]) != [here]
+    with pytest.raises(Mistake, match="fails: ZeroDivisionError"):
+        values_elsewhere(lambda: 1 / 0, [()])
 
 
 def test_a_place_in_the_data_is_each_ranks_own_and_can_be_taken_up():
@@ -219,8 +243,8 @@ def test_a_restart_in_the_right_state_is_no_mistake():
         (after(moments=()), "(it has none)"),
         (after(moments=(0.25,)), "the optimizer's moments are not those of step 4"),
         (after(optimizer_steps=1), "Adam has counted 1 steps where 4 are done"),
-        (after(schedule=0), "the learning rate is that of step 0"),
-        (after(rate=0.02), "`schedule.state_dict()` belongs into the checkpoint"),
+        (after(schedule=0), "the schedule stands at step 0, and 4 are done: the rate, right for now"),
+        (after(rate=0.02), "0.02, and 4 are done (0.00819): `schedule.state_dict()` belongs into the checkpoint"),
         (after(drawn=(0,), ranks=(0,)), "rank 0 begins its data anew"),
         (after(drawn=(77,), place=(0, 4), ranks=(1,)), "rank 1 goes on at rank 0's place in the data"),
         (after(drawn=(15,), ranks=(1,)), "rank 1 takes the batch of step 5 at step 4"),
@@ -244,6 +268,12 @@ def test_checkpoints_of_different_steps_are_named():
 
 def test_half_a_file_is_named():
     cannot = Attempt(((), ()), ((), ()), (), (), error=Mistake("raises RuntimeError: PytorchStreamReader failed"))
-    dead = replace(BEFORE, died=Kill(1, 6, saving=True))
+    dead = replace(BEFORE, died=Kill(1, 6, saving=True), half="checkpoint.pt")
+    assert "(checkpoint.pt) is half written, and the old one was gone already" in told(
+        resuming.judge_disturbed, [dead, after(0)], WANTED, SCENARIO
+    )
+    assert "There is a checkpoint (old.pt), and it is not used" in told(
+        resuming.judge_disturbed, [replace(dead, files=("checkpoint.pt", "old.pt")), after(0)], WANTED, SCENARIO
+    )
     assert "the only checkpoint is half written" in told(resuming.judge_disturbed, [dead, cannot], WANTED, SCENARIO)
     assert "after the restart raises RuntimeError" in told(resuming.judge_disturbed, [BEFORE, cannot], WANTED, SCENARIO)

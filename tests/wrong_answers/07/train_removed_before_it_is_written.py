@@ -1,4 +1,4 @@
-"""after 6 steps the job goes on from step 0"""
+"""(unfinished.pt) is half written, and the old one was gone already"""
 
 import os
 

@@ -27,7 +27,7 @@ from utils.runtime.jobs.faults import Journal, Kill, read_journal
 
 DEADLINE = 60.0  # seconds for one attempt, on a machine with other work; a deadlock is told at once
 FIRST = "the first start"
-DEAD = "dead"  # the note of a rank that is killed as planned
+DEAD = "dead"  # the note of a rank that is killed as planned; in it the file that it leaves half written, if any
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Attempt:
     each `torch.save`. files: in the folder at the end.
 
     error: what went wrong, but for a death that was planned. died: whether one was, while it saved or elsewhere.
+    half: the file that a death left half written, if it is still there.
     final: weights at the end by rank, empty if there was none.
     """
 
@@ -57,6 +58,7 @@ class Attempt:
     died: Kill | None = None
     error: Mistake | None = None
     final: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
+    half: str = ""
 
 
 def attempts(answer: Any, scenario: Scenario) -> tuple[list[Attempt], Attempt]:
@@ -95,12 +97,15 @@ def _read(scenario: Scenario, notes: Path, shared: Path) -> Attempt:
     """What the ranks have noted."""
     ranks = range(scenario.ranks)
     final = [tuple(_notes(notes / f"final.{rank}")) for rank in ranks]
+    files = tuple(sorted(path.relative_to(shared).as_posix() for path in shared.rglob("*") if path.is_file()))
+    half = (notes / DEAD).read_text() if (notes / DEAD).exists() else ""
     return Attempt(
         tuple(tuple(_notes(notes / f"snapshots.{rank}")) for rank in ranks),
         tuple(tuple(step for _, step in read_journal(notes, rank)) for rank in ranks),
         tuple(tuple(_notes(notes / f"saved.{rank}")) for rank in ranks),
-        tuple(sorted(path.relative_to(shared).as_posix() for path in shared.rglob("*") if path.is_file())),
+        files,
         final=tuple(each[0] for each in final) if all(final) else (),
+        half=next((file for file in files if half == str((shared / file).absolute())), ""),
     )
 
 
@@ -131,7 +136,7 @@ class _Trial:
 
         def noted(thing: Any, target: Any, *args: Any, **named: Any) -> None:
             if not isinstance(target, io.BytesIO):
-                name = Path(str(getattr(target, "name", target)))
+                name = _path_of(target)
                 if name.is_relative_to(self._shared):
                     name = name.relative_to(self._shared)
                 _note(self._notes / f"saved.{rank}", (journal.last + 1, name.as_posix()))
@@ -166,8 +171,13 @@ class _Journal(Journal):
         if isinstance(target, io.BytesIO):  # a tensor on its way to another rank is pickled so
             faults._true_save(thing, target, *args, **named)
         else:
-            self._dead.touch()
+            self._dead.write_text(str(_path_of(target)))
             super()._save_half(thing, target, *args, **named)
+
+
+def _path_of(target: Any) -> Path:
+    """Where `torch.save` writes: a path is given, or a file, which has its path as `name`."""
+    return Path(target if isinstance(target, str | os.PathLike) else str(getattr(target, "name", target))).absolute()
 
 
 def _note(path: Path, what: Any) -> None:

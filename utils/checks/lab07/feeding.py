@@ -92,6 +92,14 @@ WRONG_RATE: tuple[tuple[Rule, str], ...] = (
         "others.",
     ),
     (
+        lambda job: job.bytes / job.wanted[1],
+        "the rate is what the store gives now: divide by the compute's seconds, so that nobody waits.",
+    ),
+    (
+        _rate(lambda job: 1e-6),
+        "return bytes per second, not MB.",
+    ),
+    (
         lambda job: job.bytes,
         "the first number is the bytes of a step; return bytes per *second*: divide by the seconds of a step.",
     ),
@@ -147,6 +155,7 @@ def judge(got: Sequence[Numbers | str]) -> None:
     wanted = [job.wanted for job in JOBS]
     if all(_same(mine[::-1], right) for mine, right in zip(got, wanted, strict=True)):
         raise Mistake("the two are swapped: bytes per second come first, then the seconds of a step.")
+    _judge_bytes_of_a_token(got)
     for place, rules, unit in ((0, WRONG_RATE, "B/s"), (1, WRONG_STEP, "s")):
         if all(near(mine[place], right[place], EXACT) for mine, right in zip(got, wanted, strict=True)):
             continue
@@ -156,6 +165,16 @@ def judge(got: Sequence[Numbers | str]) -> None:
         job, mine = next((j, m) for j, m in zip(JOBS, got, strict=True) if not near(m[place], j.wanted[place], EXACT))
         what = "the store must deliver" if place == 0 else "a step lasts"
         raise Mistake(f"{job.name}: {what} {job.wanted[place]:.4g} {unit}, and yours is {mine[place]:.4g} {unit}.")
+
+
+def _judge_bytes_of_a_token(got: Sequence[Numbers]) -> None:
+    """Raise Mistake if bytes are multiplied by the tokens, the compute being right: one token's would be shorter."""
+    if all(
+        near(rate, job.tokens * job.wanted[0], EXACT)
+        and any(near(step, max(job.compute, factor * job.bytes / job.store), EXACT) for factor in (1, job.tokens))
+        for job, (rate, step) in zip(JOBS, got, strict=True)
+    ):
+        raise Mistake("`sample_bytes` are those of a whole sample, not of a token.")
 
 
 def _same(mine: Numbers, right: Numbers) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +69,8 @@ CLUSTERS = (
     Cluster(8, 20_000, 0.5, 5, 60),
     Cluster(4_096, 10_000, 60.0, 1, 30),  # a step is longer than the interval: every step
     Cluster(256, 50_000, 90.0, 40, 3_600),
+    Cluster(16_384, 50_000, 120.0, 0.1, 120),  # the best interval is 0.4 steps
+    Cluster(16_384, 50_000, 25.0, 0.1, 120),  # 1.9 steps
 )
 
 Every = Callable[[Cluster], float]
@@ -193,11 +196,18 @@ def _wrong_every(pairs: Sequence[tuple[Cluster, Numbers]]) -> None:
             raise Mistake(f"{cluster.words}: a checkpoint every {every:g} steps; 1 step is the least.")
         if every != int(every):
             raise Mistake(f"{cluster.words}: {every:g} is no whole number of steps.")
+    for rounded, how in ((math.floor, "down"), (math.ceil, "up")):
+        if all(every == max(1, rounded(_young_steps(cluster))) for cluster, (every, _) in pairs):
+            raise Mistake(f"Young's interval is rounded {how}: 1.9 steps are nearer to 2, 2.2 too. `round` it.")
     cluster, (every, _) = next(pair for pair in pairs if not _good(pair[0], pair[1][0]))
     raise Mistake(
         f"{cluster.words}: with a checkpoint every {every:g} steps writing and doing again take "
         f"{cluster.avoidable(every):.3g} of the time, every {cluster.best} steps {cluster.avoidable(cluster.best):.3g}."
     )
+
+
+def _young_steps(cluster: Cluster) -> float:
+    return young_interval(cluster.write, cluster.failure) / cluster.step
 
 
 def _good(cluster: Cluster, every: float) -> bool:

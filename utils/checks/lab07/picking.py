@@ -60,6 +60,7 @@ def law(fabric: Fabric) -> Law:
 
 
 _US = 1e-6
+_FIVE = Fabric(5, 1, 1 * _US, 20 * _US, 12 * GB)
 FABRICS = (
     Fabric(1, 8, 0.6 * _US, 5 * _US, 370 * GB),
     Fabric(2, 8, 0.6 * _US, 5 * _US, 48 * GB),
@@ -69,7 +70,10 @@ FABRICS = (
     Fabric(128, 8, 2 * _US, 12 * _US, 48 * GB),
     Fabric(8, 1, 1 * _US, 0.04, 12.4e6),
     Fabric(33, 2, 5 * _US, 30 * _US, 5 * GB),
+    _FIVE,
 )
+# Where log2 5 that is not rounded up, and one that is rounded down, choose otherwise; in bytes.
+_FEW_ROUNDS = tuple(round(factor * _FIVE.across * _FIVE.goodput) for factor in (5, 6.4))
 SIZES = tuple(2**power for power in range(10, 35, 2))
 
 
@@ -87,7 +91,7 @@ def questions() -> tuple[tuple[Fabric, int], ...]:
     for fabric in FABRICS:
         at = crossover(fabric)
         around = [round(factor * at) for factor in (0.75, 1.25)] if at > KiB else []
-        found += [(fabric, size) for size in sorted({*SIZES, *around})]
+        found += [(fabric, size) for size in sorted({*SIZES, *around, *(_FEW_ROUNDS if fabric == _FIVE else ())})]
     return tuple(found)
 
 
@@ -119,6 +123,18 @@ WRONG: tuple[tuple[Callable[[Fabric], Law], str], ...] = (
         "the messages' own time is left out: a ring of N ranks waits for 2 (N - 1) of them, one after the other.",
     ),
     (
+        _with(tree_bytes=lambda f: 2 * TREE_RATE),
+        "the tree's 2 S are multiplied by 0.92: at 0.92 of `goodput` they take longer: divide by 0.92.",
+    ),
+    (
+        _with(tree_across=lambda f: 2 * math.log2(f.nodes)),
+        "log2 R is not rounded up: among 5 nodes there are 3 rounds, `(nodes - 1).bit_length()`.",
+    ),
+    (
+        _with(tree_across=lambda f: 2 * math.ceil(math.log(f.nodes))),
+        "`math.log` is the natural logarithm: the rounds are log2 R, rounded up, `(nodes - 1).bit_length()`.",
+    ),
+    (
         _with(tree_across=lambda f: f.rounds),
         "the tree leads up and down again: 2 log2 R messages between nodes, not log2 R.",
     ),
@@ -147,7 +163,12 @@ WRONG: tuple[tuple[Callable[[Fabric], Law], str], ...] = (
     (
         _with(tree_bytes=lambda f: 2 / TREE_RATE * max(1, f.rounds)),
         "the tree is counted as if each round passed the whole buffer on before the next. It is cut in pieces that "
-        "flow through all levels at once: 2 S in all.",
+        "flow through all levels at once: 2 S, not 2 S log2 R.",
+    ),
+    (
+        _with(tree_bytes=lambda f: 2 / TREE_RATE * f.rounds),
+        "the tree is counted as if each round passed the whole buffer on before the next, and nothing on one node. "
+        "Pieces flow through all levels at once: 2 S, not 2 S log2 R.",
     ),
     (
         _with(tree_bytes=lambda f: 2.0),
@@ -171,16 +192,20 @@ def verify(answer: Any) -> str:
 
 def observe(answer: Any, mark: Mark) -> list[str]:
     """In a rank: the choice for each question."""
-    return [str(answer(size, f.nodes, f.per_node, f.inside, f.across, f.goodput)) for f, size in questions()]
+    return [_text(answer(size, f.nodes, f.per_node, f.inside, f.across, f.goodput)) for f, size in questions()]
+
+
+def _text(choice: Any) -> str:
+    """What is no text is marked by a line break before it: True is not 'True'."""
+    return choice if isinstance(choice, str) else f"\n{choice!r}"
 
 
 def judge(asked: Sequence[tuple[Fabric, int]], got: Sequence[str]) -> None:
     """In the notebook: raise Mistake, naming the number that is wrong, or the first case."""
     for choice in got:
         if choice not in CHOICES:
-            raise Mistake(
-                f"your function returns {choice if choice == 'None' else repr(choice)}; return 'ring' or 'tree'."
-            )
+            shown = choice[1:] if choice.startswith("\n") else repr(choice)
+            raise Mistake(f"your function returns {shown}; return 'ring' or 'tree'.")
     wrong = [(f, size, choice) for (f, size), choice in zip(asked, got, strict=True) if choice not in right(f, size)]
     if not wrong:
         return
@@ -192,7 +217,7 @@ def judge(asked: Sequence[tuple[Fabric, int]], got: Sequence[str]) -> None:
     fabric, size, choice = wrong[0]
     ring, tree = law(fabric).seconds(fabric, size)
     raise Mistake(
-        f"{format_bytes(size)} on {fabric.nodes} nodes of {fabric.per_node}, {1e6 * fabric.inside:g} us inside, "
-        f"{1e6 * fabric.across:g} us across, {fabric.goodput / GB:g} GB/s: you choose the {choice}; the ring takes "
-        f"{1e6 * ring:.4g} us, the tree {1e6 * tree:.4g} us."
+        f"{format_bytes(size)} on {fabric.nodes} node{'s' * (fabric.nodes > 1)} of {fabric.per_node}, "
+        f"{1e6 * fabric.inside:g} us inside, {1e6 * fabric.across:g} us across, {fabric.goodput / GB:g} GB/s: "
+        f"you choose the {choice}; the ring takes {1e6 * ring:.4g} us, the tree {1e6 * tree:.4g} us."
     )

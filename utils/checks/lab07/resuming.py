@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -149,7 +150,13 @@ def _not_loaded(before: Attempt, after: Attempt) -> Mistake:
             "the only checkpoint is half written, and cannot be read: the rank died in the middle, and the old one was "
             "gone already. Write to a file of another name, then `os.replace` it: that is done or not done."
         )
-    return Mistake(f"after the restart {after.error}")
+    said = re.sub(r"\x1b\[[0-9;]*m", "", str(after.error))  # torch writes some words in bold
+    if "Weights only load failed" in said:
+        return Mistake(
+            "after the restart `torch.load` refuses the checkpoint: it opens tensors, numbers, text, lists and dicts. "
+            "Store `state_dict()`s, not objects."
+        )
+    return Mistake(f"after the restart {said}")
 
 
 def _lost(before: Attempt, done: int, first: int, scenario: Scenario) -> str:
@@ -159,8 +166,14 @@ def _lost(before: Attempt, done: int, first: int, scenario: Scenario) -> str:
     )
     if not before.files:
         return f"{lost} No checkpoint was in the folder."
+    whole = [file for file in before.files if file != before.half]
+    if not whole:
+        return (
+            f"{lost} What is there ({before.half}) is half written, and the old one was gone already: write to another "
+            "name, then `os.replace`."
+        )
     if first == 0:
-        return f"{lost} There is a checkpoint ({', '.join(before.files[:3])}), and it is not used."
+        return f"{lost} There is a checkpoint ({', '.join(whole[:3])}), and it is not used."
     return lost
 
 
@@ -188,6 +201,11 @@ def _judge_state(rank: int, mine: Snapshot, step: int, wanted: Attempt) -> None:
         raise Mistake(
             f"Adam has counted {mine.optimizer_steps} steps where {right.optimizer_steps} are done, on which "
             "its bias correction depends. `optimizer.state_dict()` holds it."
+        )
+    if mine.schedule != right.schedule and abs(mine.rate - right.rate) <= FAR:
+        raise Mistake(
+            f"the schedule stands at step {mine.schedule}, and {step} are done: the rate, right for now, falls at the "
+            "wrong steps: `schedule.state_dict()` belongs into the checkpoint."
         )
     if mine.schedule != right.schedule or abs(mine.rate - right.rate) > FAR:
         raise Mistake(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from utils.checks.lab07.elsewhere import values_elsewhere
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake, with_article
 
@@ -38,11 +39,16 @@ class Store:
         return self.count // len(self.readers)
 
     @property
+    def calls(self) -> list[tuple[list[str], int, int, int, int, int]]:
+        """The arguments of all readers, epoch by epoch."""
+        return [(self.shards, e, rank, self.ranks, w, self.workers) for e in range(EPOCHS) for rank, w in self.readers]
+
+    @property
     def words(self) -> str:
         return f"{self.count} shards, {self.ranks} ranks with {self.workers} worker{'s' * (self.workers > 1)}"
 
 
-STORES = (Store(24, 4, 2), Store(26, 3, 2), Store(10, 4, 1), Store(22, 2, 3), Store(64, 8, 1))
+STORES = (Store(24, 4, 2), Store(26, 3, 2), Store(10, 4, 1), Store(22, 2, 3), Store(64, 8, 1), Store(6, 3, 2))
 TOO_FEW = Store(5, 3, 2)
 
 
@@ -50,13 +56,15 @@ TOO_FEW = Store(5, 3, 2)
 class Read:
     """What the readers of a store took. wrong: in words, if a call returned no list of shards.
 
-    epochs: by epoch, by reader. again: the same of a second time. changed: whether the list that was given was changed.
+    refused: the ValueError that a call raised. epochs: by epoch, by reader. again: the same of a second time.
+    changed: whether the list that was given was changed.
     """
 
     epochs: tuple[Taken, ...] = ()
     again: tuple[Taken, ...] = ()
     changed: bool = False
     wrong: str = ""
+    refused: str = ""
 
 
 def verify(answer: Any) -> str:
@@ -67,6 +75,7 @@ def verify(answer: Any) -> str:
         except Mistake as mistake:
             raise Mistake(f"{store.words}: {mistake}") from None
     judge_refusal(seen["too few shards"][0].value)
+    _judge_elsewhere(answer, STORES[0], seen[STORES[0].words][0].value)
     return (
         f"on {len(STORES)} stores with up to 8 ranks and 3 workers no shard is read twice in an epoch, all readers get "
         "the same number, as many as there are, in another order in each epoch; what is left out differs; and too few "
@@ -91,7 +100,12 @@ class _Observe:
                 for rank, worker in store.readers:
                     random.seed(1000 * rank + 10 * worker + again)
                     torch.manual_seed(1000 * rank + 10 * worker + again)
-                    got = answer(given, epoch, rank, store.ranks, worker, store.workers)
+                    try:
+                        got = answer(given, epoch, rank, store.ranks, worker, store.workers)
+                    except ValueError as error:
+                        if store.each > 1:
+                            raise
+                        return Read(refused=str(error))
                     if given != store.shards:
                         return Read(changed=True)
                     if wrong := _wrong(got, given):
@@ -104,7 +118,7 @@ class _Observe:
 def _wrong(got: Any, given: Sequence[str]) -> str:
     if got is None:
         return "nothing"
-    if isinstance(got, str) or not hasattr(got, "__iter__"):
+    if not isinstance(got, list | tuple):
         return with_article(type(got).__name__)
     unknown = [each for each in got if each not in given]
     return f"{unknown[0]!r}, which is none of the shards" if unknown else ""
@@ -133,6 +147,12 @@ def judge(store: Store, read: Read) -> None:
         )
     if read.wrong:
         raise Mistake(f"your function returns {read.wrong}; return a list of some of the shards.")
+    if read.refused:
+        readers = len(store.readers)
+        raise Mistake(
+            f"{store.count} shards are enough for {readers} readers, one for each, and your function raises a "
+            f"ValueError: {read.refused.strip()}"
+        )
     if read.epochs != read.again:
         raise Mistake(
             "the same call gives other shards the second time: the order depends on the process's random state, which "
@@ -152,6 +172,17 @@ def judge(store: Store, read: Read) -> None:
         raise Mistake(
             f"{', '.join(sorted(left[0])[:3])} is left out in every epoch, and never learned from: shuffle first, then "
             "leave out what does not divide."
+        )
+
+
+def _judge_elsewhere(answer: Any, store: Store, read: Read) -> None:
+    """Raise Mistake unless a process that came into being apart from the ranks takes the same shards."""
+    there = [tuple(taken) for taken in values_elsewhere(answer, store.calls)]
+    if there != [taken[reader] for taken in read.epochs for reader in store.readers]:
+        raise Mistake(
+            "in another process the same call gives other shards: `hash` of a text and the order of a set differ from "
+            "process to process, as does all that a process has of its own. Make the order from the epoch alone, such "
+            "as `random.Random(epoch)`."
         )
 
 

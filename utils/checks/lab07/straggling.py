@@ -100,6 +100,11 @@ WRONG_GAIN: tuple[tuple[Gain, str], ...] = (
         "the median.",
     ),
     (
+        lambda s, r: median(late for late in s.late(r) if late > 0),
+        "the time is the median over those steps alone in which the straggler comes last; where it comes early, a step "
+        "would gain nothing: take the median over all steps.",
+    ),
+    (
         lambda s, r: max(s.late(r)),
         "the time is that of the worst step; return the median over the steps.",
     ),
@@ -120,7 +125,7 @@ def verify(answer: Any) -> str:
     return (
         f"in {len(STORIES)} timelines it is the rank that comes last in more than half of the steps, with the median "
         "of its delay within 10%: with pauses and long first steps of others, two slow ranks, other operations "
-        "beside, no `completed_at`; and None where all are late in turn."
+        "beside, no `completed_at`, late in little more than half; and None where all are late in turn."
     )
 
 

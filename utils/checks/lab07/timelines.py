@@ -103,6 +103,13 @@ STORIES = (
     Story("sends and pairs beside", _steps(9, (0.083, 0.053, 0.051, 0.050)), chatter=True),
     Story("two ranks", _steps(7, (0.050, 0.059))),
     Story(
+        "late in five steps of nine, early in four",
+        tuple(
+            (0.050, 0.052 + early_or_late, 0.051 - 0.0005 * (number % 2), 0.052)
+            for number, early_or_late in enumerate((0.03, -0.02, 0.01, -0.03, 0.05, 0.02, -0.02, 0.04, -0.01))
+        ),
+    ),
+    Story(
         "all in turn",
         tuple(tuple(0.05 + 0.001 * rank + 0.03 * (step % 4 == rank) for rank in range(4)) for step in range(12)),
     ),

@@ -1,0 +1,10 @@
+"""`math.log` is the natural logarithm"""
+
+import math
+
+
+def pick_algorithm(total_bytes, nodes, per_node, inside, across, goodput):
+    ranks, levels = nodes * per_node, math.ceil(math.log(nodes))
+    ring = 2 * (ranks - nodes) * inside + 2 * (nodes - 1) * across + 2 * (ranks - 1) / ranks * total_bytes / goodput
+    tree = 2 * (per_node - 1) * inside + 2 * levels * across + 2 * total_bytes / (0.92 * goodput)
+    return "ring" if ring < tree else "tree"
