@@ -26,6 +26,20 @@ def widget_of(browser, lab, lesson, *cell_ids):
     page.close()
 
 
+def run_all(page, begun, seconds=30):
+    """Run all cells. begun: a selector of what is there once it has begun: a click while Lab settles may be lost."""
+    page.wait_for_timeout(3000)
+    for tries_left in (2, 1, 0):
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_text("Run All Cells", exact=True).click()
+        found = page.locator(begun)
+        for _ in range(10 * seconds):
+            if found.count():
+                return
+            page.wait_for_timeout(100)
+        assert tries_left, f"Run All Cells was clicked three times, and there is no {begun}"
+
+
 def words(widget):
     """What the widget says."""
     return widget.get_by_role("status").inner_text()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.browser.pages import run_all
 from tests.browser.test_lesson_00 import IDLE_AND_DONE
 from utils.notebooks.files import ROOT, read_notebook
 from utils.views import fit, moves, peers
@@ -26,9 +27,7 @@ def finished(browser, lab):
     page.goto(address.format(NOTEBOOK))
     page.wait_for_selector(".jp-Notebook .jp-OutputArea-output img", timeout=90_000)
     cells = [cell for cell in read_notebook(ROOT / "notebooks" / NOTEBOOK).cells if cell.cell_type == "code"]
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_text("Run All Cells", exact=True).click()
-    page.wait_for_selector(".widget-vbox", timeout=60_000, state="attached")
+    run_all(page, ".widget-vbox")
     page.wait_for_function(IDLE_AND_DONE, arg=len(cells), timeout=240_000)
     yield page
     page.close()

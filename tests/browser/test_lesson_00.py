@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.browser.pages import run_all
 from utils.notebooks.files import ROOT, read_notebook
 
 pytestmark = pytest.mark.browser
@@ -32,9 +33,7 @@ def finished(lesson):
     """The lesson after Run All, saved."""
     page, path = lesson
     cells = [cell for cell in read_notebook(ROOT / "notebooks" / LESSON).cells if cell.cell_type == "code"]
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_text("Run All Cells", exact=True).click()
-    page.wait_for_selector("text=[*]", timeout=30_000, state="attached")
+    run_all(page, "text=[*]")
     page.wait_for_function(IDLE_AND_DONE, arg=len(cells), timeout=180_000)
     before = path.stat().st_mtime_ns
     page.keyboard.press("Control+s")
