@@ -12,6 +12,7 @@ from tests.runtime.namespaces import needs_namespaces
 pytestmark = [pytest.mark.cluster, needs_namespaces]
 
 SOLUTIONS = sorted((ROOT / "solutions").glob("*.ipynb"))
+ON_CHOSEN_LINKS = ("08_which_one_when",)  # all its ranks ask for a Cluster, and so run on rank 0's host
 
 MEASURED = """
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ def test_a_solution_passes_its_checks(solution, tmp_path):
     assert cells and passed == checked > 0
     assert missing_lines(solution, done.printed[0]) == []
     assert done.printed[1] == ""  # rank 0 alone is heard
-    assert min(link.sent for link in done.links) > 100_000  # its ranks did talk across
+    if solution.stem not in ON_CHOSEN_LINKS:
+        assert min(link.sent for link in done.links) > 100_000  # its ranks did talk across
 
 
 def test_ranks_live_on_both_hosts_and_their_bytes_cross(tmp_path):

@@ -87,7 +87,7 @@ def units_words(question: UnitQuestion) -> str:
     if question.gpus > chosen.ask.gpus_per_node and chosen.job.tensor > 1:
         said += (
             f"Collectives alone take {format_seconds(alone['data'])} with tensor parallelism inside nodes and data "
-            f"parallelism outermost, {format_seconds(alone['tensor'])} the other way round. "
+            f"parallelism around it, {format_seconds(alone['tensor'])} the other way round. "
         )
     if best is None:
         return said + "No unit fits."
