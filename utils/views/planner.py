@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from utils.theory.planner.advice import title
 from utils.theory.planner.plan import Plan, Row
-from utils.theory.units import GB
 from utils.views.board import Board, Scene
 from utils.views.figure import WIDTH, Picture
-from utils.views.palette import COMMUNICATION, COMPUTE, FAINT, INK, PAPER, PARAMETERS, SMALL, TITLE, paler
+from utils.views.palette import COMMUNICATION, COMPUTE, FAINT, INK, SMALL, TITLE, paler
+from utils.views.plan_bars import TORN, in_gb, in_time, memory_bar, step_bar
 
 MOST_ROWS = 13  # DDP, ZeRO-1 and 2, FSDP, and HSDP in groups of 2 to 512
 ROW, _TOP = 25, 92
@@ -15,7 +15,6 @@ HEIGHT = _TOP + MOST_ROWS * ROW + 34
 _LABEL = 16
 _MEMORY, _STEP, _BINDS = (214, 150), (452, 190), 744  # (where it begins, its widest bar); words
 _BAR = 15
-_TORN = 1.5  # times what may be used: a longer bar ends there
 _SHORT = {"memory": "memory", "compute": "compute", "inside": "links inside", "across": "network"}
 
 
@@ -38,8 +37,8 @@ def plan_picture(plan: Plan) -> Picture:
 def plan_words(plan: Plan) -> str:
     """The recommendation, and how every strategy stands."""
     rows = chosen_rows(plan)
-    fitting = [f"{row.title} {_time(row.seconds)}" for row in rows if row.fits]
-    lacking = [f"{row.title} lacks {_gb(row.over)}" for row in rows if not row.fits]
+    fitting = [f"{row.title} {in_time(row.seconds)}" for row in rows if row.fits]
+    lacking = [f"{row.title} lacks {in_gb(row.over)}" for row in rows if not row.fits]
     said = f"{title(plan.ask)}. {plan.recommendation}"
     if fitting:
         said += f" What fits, and its step: {'; '.join(fitting)}."
@@ -64,9 +63,9 @@ def plan_scene(plan: Plan) -> Scene:
     for i, row in enumerate(rows):
         _draw_row(scene, plan, row, rows, _TOP + i * ROW)
     foot = _TOP + len(rows) * ROW
-    limit = memory + wide / _TORN
+    limit = memory + wide / TORN
     scene.line(limit, _TOP - 14, limit, foot - 6, INK, 1.6)
-    scene.write(limit, foot + 6, f"{_gb(ask.budget)} to use", SMALL)
+    scene.write(limit, foot + 6, f"{in_gb(ask.budget)} to use", SMALL)
     scene.line(memory, _TOP - 14, memory, foot - 6, FAINT)
     return scene
 
@@ -80,26 +79,10 @@ def _draw_row(scene: Scene, plan: Plan, row: Row, rows: list[Row], y: float) -> 
     name = names[row.strategy] + (", recomputing" if row.again == "full" else "")
     scene.write(_LABEL, y, name, SMALL, align="left", bold=bold)
     (x, wide), (x_step, wide_step) = _MEMORY, _STEP
-    length, limit = min(row.memory / plan.ask.budget / _TORN, 1.0) * wide, x + wide / _TORN
-    scene.box(x, y - _BAR / 2, length, _BAR, PARAMETERS.colour if row.fits else PAPER, edge=PARAMETERS.colour)
-    said = x + length + 5
-    said = limit + 5 if said - 5 < limit < said + 62 else said  # not across the line, nor at it
-    scene.write(said, y, _gb(row.memory), SMALL, align="left", bold=bold)
+    memory_bar(scene, x, wide, y, _BAR, row.memory, plan.ask.budget, bold, room=62)
     longest = max(each.seconds for each in rows)
     lost = row.prediction.exposed + row.prediction.parts["contention"]
     compute, lost = ((each / longest * wide_step) for each in (row.seconds - lost, lost))
-    scene.box(x_step, y - _BAR / 2, compute, _BAR, COMPUTE.colour if row.fits else PAPER, edge=COMPUTE.colour)
-    fill = COMMUNICATION.colour if row.fits else PAPER
-    scene.box(x_step + compute, y - _BAR / 2, lost, _BAR, fill, edge=COMMUNICATION.colour)
-    scene.write(x_step + compute + lost + 5, y, _time(row.seconds), SMALL, align="left", bold=bold)
+    step_bar(scene, x_step, y, _BAR, compute, lost, row.fits)
+    scene.write(x_step + compute + lost + 5, y, in_time(row.seconds), SMALL, align="left", bold=bold)
     scene.write(_BINDS, y, _SHORT[row.binds] if row.fits else "does not fit", SMALL, align="left", bold=bold)
-
-
-def _gb(size: float) -> str:
-    return f"{size / GB:,.0f} GB" if size >= 99.95 * GB else f"{size / GB:.1f} GB"
-
-
-def _time(seconds: float) -> str:
-    return (
-        f"{seconds:,.0f} s" if seconds >= 999.5 else f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
-    )

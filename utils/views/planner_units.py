@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from utils.theory.planner import HybridJob, hybrid_job, placements
-from utils.theory.units import GB, format_seconds
+from utils.theory.units import format_seconds
 from utils.views.board import Scene
 from utils.views.figure import WIDTH
-from utils.views.palette import COMMUNICATION, COMPUTE, FAINT, INK, PAPER, PARAMETERS, SMALL, TITLE, paler
+from utils.views.palette import COMMUNICATION, COMPUTE, FAINT, INK, SMALL, TITLE, paler
+from utils.views.plan_bars import TORN, in_gb, in_time, memory_bar, step_bar
 
 TENSORS, PIPELINES = (1, 2, 4, 8), (1, 2, 4, 8)
 ROW, _TOP = 24, 92
 HEIGHT = _TOP + len(TENSORS) * len(PIPELINES) * ROW + 34
 _LABEL, _MEMORY, _SENT, _STEP = 16, (200, 120), 400, (508, 140)
 _BAR = 14
-_TORN = 1.5  # times what may be used: a longer bar ends there
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _jobs(
 
 
 def units_words(question: UnitQuestion) -> str:
-    """The chosen unit: memory, bytes, step; why data parallelism is the outer dimension; and the fastest that fits."""
+    """The chosen unit: memory, bytes, step; ranks numbered the other way round; the fastest that fits."""
     chosen, best = question.chosen, question.best
     alone = placements(chosen)
     said = f"{question.name} on {question.gpus:,} x {question.gpu}, {question.network:,.0f} Gbit/s a node: {chosen!r}. "
@@ -114,9 +114,9 @@ def units_scene(question: UnitQuestion) -> Scene:
     longest = max(each.prediction.seconds for each in jobs)
     for i, each in enumerate(jobs):
         _draw_row(scene, each, each == question.chosen, longest, _TOP + i * ROW)
-    foot, limit = _TOP + len(jobs) * ROW, memory + wide / _TORN
+    foot, limit = _TOP + len(jobs) * ROW, memory + wide / TORN
     scene.line(limit, _TOP - 14, limit, foot - 6, INK, 1.6)
-    scene.write(limit, foot + 6, f"{_gb(ask.budget)} to use", SMALL)
+    scene.write(limit, foot + 6, f"{in_gb(ask.budget)} to use", SMALL)
     scene.line(memory, _TOP - 14, memory, foot - 6, FAINT)
     return scene
 
@@ -128,27 +128,11 @@ def _draw_row(scene: Scene, each: HybridJob, bold: bool, longest: float, y: floa
     name = f"{each.units:,} of TP {job.tensor} PP {job.pipeline} CP {job.context}"
     scene.write(_LABEL, y, name, SMALL, align="left", bold=bold)
     (x, wide), (x_step, wide_step) = _MEMORY, _STEP
-    length, limit = min(each.memory / each.ask.budget / _TORN, 1.0) * wide, x + wide / _TORN
-    scene.box(x, y - _BAR / 2, length, _BAR, PARAMETERS.colour if fits else PAPER, edge=PARAMETERS.colour)
-    said = x + length + 5
-    said = limit + 5 if said - 5 < limit < said + 66 else said  # not across the line, nor at it
-    scene.write(said, y, _gb(each.memory), SMALL, align="left", bold=bold)
-    scene.write(_SENT, y, _gb(each.unit_bytes), SMALL, align="left", bold=bold)
+    memory_bar(scene, x, wide, y, _BAR, each.memory, each.ask.budget, bold, room=66)
+    scene.write(_SENT, y, in_gb(each.unit_bytes), SMALL, align="left", bold=bold)
     found = each.prediction
     idle = found.exposed + found.parts["contention"] + found.parts["pipeline bubble"]
     busy, idle = ((part / longest * wide_step) for part in (found.seconds - idle, idle))
-    scene.box(x_step, y - _BAR / 2, busy, _BAR, COMPUTE.colour if fits else PAPER, edge=COMPUTE.colour)
-    fill = COMMUNICATION.colour if fits else PAPER
-    scene.box(x_step + busy, y - _BAR / 2, idle, _BAR, fill, edge=COMMUNICATION.colour)
-    said = _time(found.seconds) if fits else f"{_time(found.seconds)}, does not fit"
+    step_bar(scene, x_step, y, _BAR, busy, idle, fits)
+    said = in_time(found.seconds) if fits else f"{in_time(found.seconds)}, does not fit"
     scene.write(x_step + busy + idle + 5, y, said, SMALL, align="left", bold=bold)
-
-
-def _gb(size: float) -> str:
-    return f"{size / GB:,.0f} GB" if size >= 99.95 * GB else f"{size / GB:.1f} GB"
-
-
-def _time(seconds: float) -> str:
-    return (
-        f"{seconds:,.0f} s" if seconds >= 999.5 else f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
-    )
