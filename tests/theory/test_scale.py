@@ -5,14 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from utils.theory.architecture import Architecture
 from utils.theory.flops import PEAK_FLOPS, flops_per_token, mfu, transformer_flops
 from utils.theory.models import PRESETS
+from utils.theory.nccl import nccl_latency
 from utils.theory.scale import GPUS, SOFTWARE, Job, Machine, machine, predict
 from utils.theory.scale.collectives import data_collectives
 from utils.theory.scale.communication import ACROSS, INSIDE, group_cost
 from utils.theory.scale.compute import compute_seconds
 from utils.theory.scale.efficiency import efficiency
 from utils.theory.scale.hardware import LINK_SHARE, named_gpu
+from utils.theory.scale.operations import layer_operations
+from utils.theory.scale.software import named_software
 from utils.theory.scale.step import CONTENTION, SLOWEST, flops
 from utils.theory.traffic import collective_bytes
 from utils.theory.units import GB
@@ -121,8 +125,56 @@ def test_pipelines_idle_and_pieces_help():
 
 
 def test_each_doubling_of_nodes_costs_the_slowest():
-    few, many = (predict(replace(JOB, gpus=gpus), H100) for gpus in (64, 128))
-    assert many.seconds / few.seconds == pytest.approx((1 + 4 * SLOWEST) / (1 + 3 * SLOWEST), rel=0.004)
+    for gpus, doublings in ((8, 0), (64, 3), (128, 4), (1024, 7)):
+        found = predict(replace(JOB, gpus=gpus), H100)
+        others = found.seconds - found.parts["slowest GPU"]
+        assert found.seconds / others == pytest.approx(1 + doublings * SLOWEST)
+
+
+def test_every_collective_has_its_latency():
+    """The same bytes in 33 pieces take 32 latencies more; fsdp gathers a root and 32 layers, ddp reduces buckets."""
+    for kind in ("all_gather", "reduce_scatter"):
+        one, cut = (group_cost(kind, 16 * GB, 1024, 1, H100, pieces).seconds for pieces in (1, 33))
+        assert cut - one == pytest.approx(32 * nccl_latency(kind, 1024, 128))
+    model = LLAMA
+    gathers = data_collectives(Job(model, 1024, 8192), H100)[0].cost.seconds
+    assert gathers == pytest.approx(group_cost("all_gather", 2 * model.parameters, 1024, 1, H100, 33).seconds)
+    at_once = replace(named_software("FSDP2, bf16"), bucket=None)
+    buckets = 2 * model.parameters / (25 * 2**20)
+    whole, cut = (
+        data_collectives(Job(model, 1024, 8192, strategy="ddp", software=software), H100)[0].cost.seconds
+        for software in (at_once, "FSDP2, bf16")
+    )
+    tree = nccl_latency("all_reduce", 1024, 128, algorithm="tree")
+    assert cut - whole == pytest.approx((buckets - 1) * tree)
+
+
+def test_deepspeed_gathers_every_tensor_by_itself():
+    """deepspeedai/DeepSpeed, issue 1174 and pull request 1188: 64 layers of 2560 on 8 A100. The forward pass takes 480
+    ms under ZeRO-3 and 60 under ZeRO-2, so its gathers 420; none of this went into the model (issue 1069 did)."""
+    bert = Architecture(
+        2560, 64, 40, vocabulary=32003, gated_mlp=False, biases="all", norm="layer", learned_positions=512,
+        layout="opt", tied_embeddings=True,
+    )  # fmt: skip
+    assert bert.parameters == pytest.approx(5.1e9, rel=0.01)
+    gathered = data_collectives(Job(bert, 8, 512, software="DeepSpeed 2021"), machine("A100 40GB", 400))[0]
+    assert gathered.phase == "alone" and gathered.cost.seconds == pytest.approx(0.420, rel=0.12)
+    full = data_collectives(Job(bert, 8, 512, again="full", software="DeepSpeed 2021"), machine("A100 40GB", 400))
+    assert [each.kind for each in full].count("all_gather") == 3
+
+
+def test_selective_op_repeats_every_second_matrix():
+    """Of query, key, value, output, gate, up and down: key, output and up."""
+    model = LLAMA
+    second = 4096 * 1024 + 4096 * 4096 + 4096 * 14336
+    assert layer_operations(model, "fused").every_second == second
+    none, selective = (
+        compute_seconds(replace(JOB, model=model, again=again), H100, 0.6, 0.6) for again in ("none", "operations")
+    )
+    assert none.again.matrices == 0 and selective.again.attention == 0
+    assert selective.again.matrices == pytest.approx(
+        none.forward.matrices * second / layer_operations(model, "fused").parameters
+    )
 
 
 def test_every_gpu_and_software_predicts():

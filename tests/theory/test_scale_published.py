@@ -63,7 +63,7 @@ def test_efficiencies_come_from_the_calibration_rows_alone():
 
 
 def test_the_score_on_rows_that_calibrate_nothing(reference, outside):
-    """Measured: reference 3.1% and 14.2%, outside 3.7% and 13.1%."""
+    """Measured: reference 2.9% and 14.8%, outside 3.9% and 13.7%."""
     for rows, least in ((reference, 160), (outside, 120), ((*reference, *outside), 280)):
         found = summary(rows)
         assert found.rows >= least
@@ -109,7 +109,6 @@ def test_signs_of_changes(reference, outside):
         ("llm-foundry 1b s2048 32xA100-40GB ", "GPUs"),  # 45% MFU between 56% on 16 GPUs and 55% on 64
         ("llm-foundry 760m s2048 8xH100-80GB", "GPUs, same batch"),  # 35% between 38% on 16 and 40% at s = 1024
         ("SC21 PTD-P 529.6B 2240 GPUs", "GPUs"),  # two tables of one paper
-        ("torchtitan 2024 A100, Llama 3 8B F", "recomputation"),  # 2.3%
     }
 
 
@@ -127,7 +126,7 @@ def test_sizes_of_changes(reference, outside):
     assert missed == {
         "llm-foundry 1b s2048 32xA100-40GB ",  # the two rows that lie far off their neighbours
         "llm-foundry 760m s2048 8xH100-80GB",
-        "SC21 PTD-P 174.6B 384 GPUs",  # against ZeRO-3: 6% published, 23% predicted
+        "SC21 PTD-P 174.6B 384 GPUs",  # against ZeRO-3: 6% published, 3% predicted
     }
 
 

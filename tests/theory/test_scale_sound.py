@@ -59,12 +59,19 @@ def test_any_job_on_any_machine():
 
 
 def test_hsdp_lies_between_ddp_and_fsdp():
-    """In one group it is fsdp; in groups of one, with gradients exchanged once a step, ddp."""
+    """In one group it is fsdp; in groups of one, with gradients exchanged once a step, ddp with a layer a bucket."""
     draw, met = random.Random(10), {"fsdp": 0, "ddp": 0}
     while min(met.values()) < 60:
         job, place = any_job(draw)
         if job.strategy in met and job.context == 1:
-            job = replace(job, software=replace(job.software, replicas_once=True))
+            software = replace(job.software, replicas_once=True)
+            pieces = (
+                job.model.layers / job.pipeline + 1
+                if software.each_tensor is None
+                else len(job.model.tensors) / job.pipeline
+            )
+            held = job.model.parameters / (job.tensor * job.pipeline)
+            job = replace(job, software=replace(software, bucket=software.reduced_bytes * held / pieces))
             size = job.ranks if job.strategy == "fsdp" else 1
             hybrid = predict(replace(job, strategy="hsdp", shard_size=size), place)
             assert hybrid.parts["waiting across"] == pytest.approx(predict(job, place).parts["waiting across"])
@@ -73,7 +80,7 @@ def test_hsdp_lies_between_ddp_and_fsdp():
 
 
 def test_bytes_are_those_of_the_traffic_laws(monkeypatch):
-    def its_bytes(kind, size, ranks, stride, machine):
+    def its_bytes(kind, size, ranks, stride, machine, pieces):
         return Cost(collective_bytes(kind, size, ranks) if ranks > 1 else 0.0, INSIDE)
 
     monkeypatch.setattr(of_scale, "group_cost", its_bytes)

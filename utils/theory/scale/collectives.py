@@ -1,6 +1,7 @@
 """The collectives of a job's step: which, how many bytes, among whom, and beside which phase of compute.
 
-Bytes per parameter on the wire: 2 gathered, the software's `reduced_bytes` reduced. Parameters of a GPU: those of its
+Bytes per parameter on the wire: 2 gathered, the software's `reduced_bytes` reduced. Each collective has NCCL's latency:
+FSDP has one for each layer and the root, DDP and ZeRO-1 and 2 one for each bucket. Parameters of a GPU: those of its
 tensor-parallel part of its stage. Data-parallel groups join the same part of all replicas (and, with context
 parallelism, of all parts of a sequence), `tensor` GPUs apart.
 """
@@ -36,12 +37,8 @@ def data_collectives(job: Job, machine: Machine) -> list[Collective]:
     held = job.model.parameters / (job.tensor * job.pipeline)
     m, ranks, stride = job.accumulation, job.ranks * job.context, job.tensor
 
-    def among(kind: str, each: float, count: int = ranks, apart: int = stride) -> Cost:
-        cost = group_cost(kind, each * held, count, apart, machine)
-        if kind == "all_gather" and software.gather_rate:
-            slow = (count - 1) / count * each * held / software.gather_rate
-            return Cost(max(cost.seconds, slow), cost.level)
-        return cost
+    def among(kind: str, each: float, pieces: float, count: int = ranks, apart: int = stride) -> Cost:
+        return group_cost(kind, each * held, count, apart, machine, pieces)
 
     def reduction(kind: str, cost: Cost, times: int) -> Collective:
         return Collective(kind, cost, times, BACKWARD if software.reduces else ALONE)
@@ -50,21 +47,27 @@ def data_collectives(job: Job, machine: Machine) -> list[Collective]:
         return Collective("all_gather", cost, times, phase if phase in software.gathers else ALONE)
 
     reduced = software.reduced_bytes
+    buckets = max(1.0, reduced * held / software.bucket) if software.bucket else 1.0
     if job.strategy == "ddp":
-        return [reduction("all_reduce", among("all_reduce", reduced), 1)]
+        return [reduction("all_reduce", among("all_reduce", reduced, buckets), 1)]
     if job.strategy in ("zero1", "zero2"):
         times = m if job.strategy == "zero2" else 1
-        scatter = reduction("reduce_scatter", among("reduce_scatter", reduced), times)
-        return [scatter, gather(among("all_gather", _GATHERED), 1, FORWARD)]
+        scatter = reduction("reduce_scatter", among("reduce_scatter", reduced, buckets), times)
+        return [scatter, gather(among("all_gather", _GATHERED, buckets), 1, FORWARD)]
     group = ranks if job.strategy != "hsdp" else int(job.shard_size or 1) * job.context
-    whole = among("all_gather", _GATHERED, group)
+    alone = software.each_tensor is not None  # every tensor by itself, or a layer at once
+    pieces = len(job.model.tensors) / job.pipeline if alone else job.model.layers / job.pipeline + 1
+    whole = among("all_gather", _GATHERED, pieces, group)
+    whole = Cost(whole.seconds + pieces * (software.each_tensor or 0.0), whole.level)
     every = [
         gather(whole, m, FORWARD),
         gather(whole, m, BACKWARD),
-        reduction("reduce_scatter", among("reduce_scatter", reduced, group), m),
+        reduction("reduce_scatter", among("reduce_scatter", reduced, pieces, group), m),
     ]
+    if software.gathers_again and job.again in ("half", "full"):
+        every.append(gather(whole * (0.5 if job.again == "half" else 1), m, BACKWARD))
     if group < ranks:
-        between = among("all_reduce", reduced / group, ranks // group, stride * group)
+        between = among("all_reduce", reduced / group, pieces, ranks // group, stride * group)
         every.append(reduction("all_reduce", between, 1 if software.replicas_once else m))
     return every
 

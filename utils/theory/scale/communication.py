@@ -29,11 +29,12 @@ class Cost:
         return Cost(self.seconds * times, self.level)
 
 
-def group_cost(kind: str, total_bytes: float, ranks: int, stride: int, machine: Machine) -> Cost:
-    """A collective of `total_bytes` among `ranks` GPUs of which neighbours are `stride` apart.
+def group_cost(kind: str, total_bytes: float, ranks: int, stride: int, machine: Machine, pieces: float = 1) -> Cost:
+    """Collectives of `total_bytes` together among `ranks` GPUs of which neighbours are `stride` apart.
 
     stride: GPUs from one member to the next; 1 for neighbours (tensor parallelism, FSDP over all), t for the
-    data-parallel group of tensor-parallel units. kind: "all_reduce", "all_gather" or "reduce_scatter".
+    data-parallel group of tensor-parallel units. kind: "all_reduce", "all_gather" or "reduce_scatter". pieces: into
+    how many equal collectives the bytes are cut, one after the other, each with the latency of its own.
     """
     if ranks == 1:
         return Cost(0.0, INSIDE)
@@ -42,11 +43,11 @@ def group_cost(kind: str, total_bytes: float, ranks: int, stride: int, machine: 
     on_node = max(1, machine.gpus_per_node // stride)
     inside = sent / machine.inside_rate
     if ranks <= on_node and ranks * stride <= machine.gpus_per_node:
-        return Cost(inside + _latency(kind, ranks, 1), INSIDE)
+        return Cost(inside + pieces * _latency(kind, ranks, 1), INSIDE)
     members = math.gcd(on_node, ranks)  # where nodes are cut unevenly the one with fewest members sets the pace
     across = sent / (machine.network_rate * members / machine.gpus_per_node)
     seconds, level = max((across, ACROSS), (inside if members > 1 else 0.0, INSIDE))
-    return Cost(seconds + _latency(kind, ranks, ranks // members), level)
+    return Cost(seconds + pieces * _latency(kind, ranks, ranks // members), level)
 
 
 @lru_cache(maxsize=4096)

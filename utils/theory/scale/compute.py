@@ -117,7 +117,8 @@ def _again(again: str, software: Software, layer: Layer, forward: Part, element:
     whole = 1 - layer.last / layer.parameters if software.stops_early else 1.0
     streamed = forward.moved - element
     if again == "operations":
-        return Part(0.5 * forward.matrices, 0.0, 0.5 * streamed + element)
+        second = layer.every_second / layer.parameters
+        return Part(second * forward.matrices, 0.0, second * streamed + element)
     if again == "attention":
         return Part(0.0, forward.attention, 0.0)
     times = {"none": 0.0, "half": 0.5, "full": 1.0}[again]

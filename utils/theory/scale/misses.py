@@ -7,7 +7,6 @@ from utils.theory.scale.published import Run
 #: Beginning of a run's name -> the cause. "Probably": nothing published proves it.
 CAUSES: dict[str, str] = {
     "IBM/Meta Llama 3 arch 405B": "GPUs, micro-batch and checkpointing are not stated",
-    "SC21 ZeRO-3 174.6B 1536": "its gathers are taken as fast on 192 nodes as they were measured on one",
     "torchtitan asyncTP, Llama3 8B": "unknown; published throughput of FSDP alone is nearer",
     "torchtitan asyncTP, Llama3 70B FSDP 32, TP 8, async TP, compile, s8192, float8": (
         "rowwise fp8 was not faster there than bf16 (625 against 652 tokens/s); why is not stated"

@@ -36,12 +36,14 @@ OPTIMIZER = {True: 40, False: 76}
 
 @dataclass(frozen=True)
 class Layer:
-    """Of one layer. parameters: of its matrices. last: of them, in the last matrix. matrix_bytes: of inputs and outputs
-    of its matrices, each token, forward. element_bytes: of all other operations, (forward, backward), each token.
+    """Of one layer. parameters: of its matrices. last: of them, in the last matrix; every_second: in the second, fourth
+    and so on in the order in which they run. matrix_bytes: of inputs and outputs of its matrices, each token, forward.
+    element_bytes: of all other operations, (forward, backward), each token.
     """
 
     parameters: int
     last: int
+    every_second: int
     matrix_bytes: float
     element_bytes: tuple[float, float]
 
@@ -65,6 +67,7 @@ def layer_operations(model: Architecture, operations: str) -> Layer:
     return Layer(
         parameters=sum(tensor.parameters for tensor in matrices),
         last=model.hidden * model.ffn,
+        every_second=sum(tensor.parameters for tensor in matrices[1::2]),
         matrix_bytes=2.0 * sum(sum(tensor.shape) for tensor in matrices),
         element_bytes=(float(moved[0]), float(moved[1])),
     )

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from utils.theory.arguments import check_choice
+from utils.theory.arguments import check_amount, check_choice
+from utils.theory.units import GB, MB
 
 #: Share of the 16-bit peak that a causal attention kernel reaches, forward and backward together, by generation of GPU.
 ATTENTION: dict[str, dict[str, float]] = {
@@ -34,13 +35,17 @@ class Software:
 
     operations: "fused" or "eager", of norms, activations, rotary positions and the loss. attention: a kernel in
     `ATTENTION`, or "standard", which writes the s² scores to memory. stops_early: whether recomputation leaves out a
-    layer's last matrix, whose result nobody needs again. reduced_bytes: of a gradient on the wire.
+    layer's last matrix, whose result nobody needs again. fused_optimizer: one pass over the states, or one for each of
+    Adam's operations. quantized_bytes: of fp8 jobs, moved for each element of a matrix's input or output to scale and
+    cast it.
+
     gathers: beside which phases weights are gathered, of "forward" and "backward"; beside the others they are waited
-    for. gather_rate: bytes per second at most that a GPU receives in a gather, where the program is slower than the
-    links. reduces: whether gradients are reduced beside the backward pass. overlaps_tensor: the share of
-    tensor-parallel collectives that hides. quantized_bytes: of fp8 jobs, moved for each element of a matrix's input or
-    output to scale and cast it. fused_optimizer: one pass over the states, or one for each of Adam's operations.
-    replicas_once: whether hsdp's replicas exchange gradients once a step, and not for each micro-batch.
+    for. gathers_again: whether they are gathered once more for recomputation. each_tensor: seconds that the program
+    takes to prepare a gather, where it gathers and reduces every tensor by itself; None where it does a layer at once.
+    reduces: whether gradients are reduced beside the backward pass. reduced_bytes: of a gradient on the wire. bucket:
+    bytes of gradients that DDP and ZeRO-1 and 2 reduce at once; None: all. replicas_once: whether hsdp's replicas
+    exchange gradients once a step, and not for each micro-batch. overlaps_tensor: the share of tensor-parallel
+    collectives that hides.
     """
 
     name: str
@@ -50,7 +55,9 @@ class Software:
     stops_early: bool = False
     reduced_bytes: int = 2
     gathers: tuple[str, ...] = ("forward", "backward")
-    gather_rate: float | None = None
+    each_tensor: float | None = None
+    gathers_again: bool = False
+    bucket: float | None = 25 * 2**20
     reduces: bool = True
     overlaps_tensor: float = 0.0
     quantized_bytes: int = 5
@@ -60,6 +67,10 @@ class Software:
     def __post_init__(self) -> None:
         check_choice("operations", self.operations, (FUSED, EAGER))
         check_choice("attention", self.attention, (*ATTENTION, "standard"))
+        if self.bucket is not None:
+            check_amount("a software's bucket", self.bucket, "bytes of gradients", "such as 25 * 2**20")
+        if self.each_tensor is not None:
+            check_amount("a software's each_tensor", self.each_tensor, "a time in seconds", "such as 380e-6", least=0)
 
 
 _FSDP = {"stops_early": True, "reduced_bytes": 4}
@@ -101,27 +112,32 @@ SOFTWARE: dict[str, Software] = {
         Software("fms-fsdp, compiled", FUSED, "flash-2", f"{_IBM}; torch.compile", stops_early=True),
         Software(
             "DeepSpeed 2021", EAGER, "standard",
-            "DeepSpeed pull request 1188: gathers are not asynchronous, each waits for the one before; issue 1174, "
-            "version 0.3.16: the forward pass of 5e9 parameters on 8 A100 takes 480 ms under ZeRO-3, 60 ms under "
-            "ZeRO-2, so that 7/8 of 10 GB come in 420 ms",
-            gathers=(), gather_rate=7 / 8 * 10e9 / 0.42,
+            "DeepSpeed 0.3.16: each tensor is gathered and reduced by itself (runtime/zero/partition_parameters.py), "
+            "gathered after 130 + 250 microseconds of preparation (issue 1069) and never beside compute (pull request "
+            "1188), and once more for recomputation (ZeRO-Infinity, arXiv:2104.07857, section 4.1)",
+            gathers=(), each_tensor=380e-6, gathers_again=True,
         ),
         Software(
             "Megatron 2021", FUSED, "standard",
             "Narayanan et al., SC21, section 4.2: fused bias, GeLU, dropout, scale, mask and softmax; all-reduces are "
-            "exposed",
-            reduces=False,
+            "exposed; Megatron's own DDP reduces all gradients at once, behind the backward pass",
+            reduces=False, bucket=None,
+        ),
+        Software(
+            "Megatron 2021, PyTorch DDP", FUSED, "standard",
+            "the same with --DDP-impl torch, as NVIDIA/Megatron-LM's examples/sc21/run_table_1.sh has it for models "
+            "without pipeline",
         ),
         Software(
             "Megatron 2022", FUSED, "standard",
             "Korthikanti et al., arXiv:2205.05198: the same with sequence parallelism",
-            reduces=False,
+            reduces=False, bucket=None,
         ),
         Software(
             "NeMo", FUSED, "cudnn",
             "NVIDIA NeMo with Transformer Engine: cuDNN attention, tensor-parallel collectives in pieces, "
-            "distributed optimizer overlapped, casts to fp8 with the scale of earlier steps",
-            overlaps_tensor=_TENSOR_PIECES, quantized_bytes=3,
+            "distributed optimizer overlapped in buckets of 4e7 elements, casts to fp8 with the scale of earlier steps",
+            overlaps_tensor=_TENSOR_PIECES, quantized_bytes=3, bucket=80 * MB,
         ),
         Software(
             "Llama 3", FUSED, "cudnn", "Llama Team, arXiv:2407.21783, section 3.3: gradients reduced in fp32",
@@ -130,8 +146,8 @@ SOFTWARE: dict[str, Software] = {
         Software(
             "ZeRO, compiled", FUSED, "flash-2",
             "DeepSpeed's ZeRO-1 and ZeRO-2: gradients reduced beside the backward pass; new weights are gathered after "
-            "the optimizer, beside nothing (deepspeedai/DeepSpeed issue 6876)",
-            stops_early=True, gathers=(),
+            "the optimizer, beside nothing (deepspeedai/DeepSpeed issue 6876); buckets of 5e8 elements",
+            stops_early=True, gathers=(), bucket=1 * GB,
         ),
     )
 }  # fmt: skip

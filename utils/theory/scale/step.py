@@ -35,7 +35,8 @@ from utils.theory.scale.compute import compute_seconds
 from utils.theory.scale.efficiency import efficiency
 from utils.theory.scale.hardware import Machine
 from utils.theory.scale.job import Job
-from utils.theory.scale.software import named_software
+from utils.theory.scale.operations import layer_operations
+from utils.theory.scale.software import FUSED, named_software
 from utils.theory.units import format_seconds, shown
 
 #: Share by which compute is slower while a collective runs beside it: 18.9% on average on A100, H100, MI210 and MI250
@@ -165,7 +166,7 @@ def predict(job: Job, machine: Machine, of_peak: float | None = None, of_peak_bf
 def flops(job: Job) -> tuple[float, float]:
     """(model FLOPs, with those that run again) of a step: 6 N + 12 L h s a token, and what of its third is repeated.
 
-    Again: "full" all of the layers, "half" and "operations" half of their matrices, "attention" the scores.
+    Again: "full" all of the layers, "half" half of them, "operations" every second matrix, "attention" the scores.
     """
     model = job.model
     width = model.heads * model.head_dim
@@ -175,7 +176,7 @@ def flops(job: Job) -> tuple[float, float]:
     again = {
         "none": 0.0,
         "attention": scores,
-        "operations": matrices / 2,
+        "operations": 2 * model.layers * layer_operations(model, FUSED).every_second,
         "half": (matrices + scores) / 2,
         "full": matrices + scores,
     }[job.again]
