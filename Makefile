@@ -1,4 +1,4 @@
-# make lab · make test · test-solutions · test-rest · test-browser · test-cluster · test-long · refresh
+# make lab · make test · test-solutions · test-rest · test-answers · test-browser · test-cluster · test-long · refresh
 PYTHON      ?= python3
 TORCH_INDEX ?=
 LAB_ARGS    ?=
@@ -8,7 +8,7 @@ VENV        := .venv
 BIN         := $(VENV)/bin
 STAMP       := $(VENV)/.installed
 
-.PHONY: lab test test-solutions test-rest test-browser test-cluster test-long refresh labs lint .venv
+.PHONY: lab test test-solutions test-rest test-answers test-browser test-cluster test-long refresh labs lint .venv
 
 .venv: $(STAMP)
 
@@ -27,13 +27,16 @@ lab: $(STAMP)
 	$(BIN)/python -m jupyter lab --ServerApp.root_dir="$(CURDIR)" $(AS_ROOT) $(LAB_ARGS) notebooks/00_ranks_and_collectives.ipynb
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -m "not long and not rest and not browser and not cluster" tests notebooks
+	$(BIN)/python -m pytest -m "not (rest or answers or long or browser or cluster)" tests notebooks
 
 test-solutions: $(STAMP)
 	$(BIN)/python -m pytest solutions
 
 test-rest: $(STAMP)
 	$(BIN)/python -m pytest -m "rest and not long"
+
+test-answers: $(STAMP)
+	$(BIN)/python -m pytest -m "answers and not long" tests/checks
 
 test-browser: $(STAMP)
 	$(BIN)/python -m pytest -m "browser and not long"

@@ -9,14 +9,14 @@ from tests.checks.answers import answers_in
 from utils.checks.exercise import exercises_of, lab_names
 
 WRONG, RIGHT = answers_in("wrong_answers"), answers_in("right_answers")
-# Judging all of them takes longer than `make test` may: it takes one in so many, `make test-rest` the others.
+# Judging all of them takes longer than `make test` may: it takes one in so many, `make test-answers` the others.
 ONE_IN = {"wrong": 30, "right": 24}
 
 
 def shared_out(answers, one_in):
-    """The same answers, all but one in `one_in` marked `rest`."""
+    """The same answers, all but one in `one_in` marked `answers`."""
     return [
-        pytest.param(answer, marks=pytest.mark.rest if place % one_in else (), id=str(answer))
+        pytest.param(answer, marks=pytest.mark.answers if place % one_in else (), id=str(answer))
         for place, answer in enumerate(answers)
     ]
 

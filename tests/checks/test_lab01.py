@@ -21,7 +21,7 @@ def solved():
     return load_answers("01", "solutions")
 
 
-@pytest.mark.parametrize("world_size", [2, 3, 4])
+@pytest.mark.parametrize("world_size", [2, 3, pytest.param(4, marks=pytest.mark.rest)])
 def test_weights_equal_the_twins_for_twenty_steps(solved, world_size):
     cases = {trap.name: partial(stepping.observe, trap, steps=20) for trap in GRADIENT_TRAPS}
     seen = run_cases(solved.train_step, cases, world_size)

@@ -63,7 +63,7 @@ def watched(rank, trial, answer):
         return life.observe_life(trial, answer, lambda label: None)
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.rest)])
 @pytest.mark.parametrize(("name", "ahead"), [("fsdp", 0), ("prefetch", 1)])
 def test_bytes_of_whole_weights_in_each_unit_are_the_formula(name, ahead, ranks):
     """Inside a unit it is gathered, and with prefetch the next one; the shards lie beside them, 1/N."""
@@ -78,7 +78,7 @@ def test_bytes_of_whole_weights_in_each_unit_are_the_formula(name, ahead, ranks)
         assert not any(m.whole for m in each.moments if m.unit < 0)
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.rest)])
 def test_the_root_is_there_from_forward_to_backward_and_nothing_else_longer_than_its_turn(ranks):
     root = rooting.ROOT
     for each in launch(watched, ranks, rooting.TRIAL, solved("root"), true_reduce_scatter=True).values:

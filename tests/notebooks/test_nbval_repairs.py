@@ -7,6 +7,8 @@ from tests.notebooks import nbval_repairs
 from tests.notebooks.planted import NBVAL, Outcome, Planted, code, notebook_of, run_pytest, stored, write
 from utils.notebooks.execute import run_notebook, tidy
 
+pytestmark = pytest.mark.rest  # thirteen notebooks with a fault each, and a kernel for each of them
+
 TIMEOUT = 2
 AFTER = Planted("print('after')", "after\n")
 FROM_A_CHILD = """

@@ -84,6 +84,7 @@ def test_what_is_left_out_takes_everything_and_shows_nothing(capsys):
     assert capsys.readouterr().out == "'text'\n" and list(Nothing()) == []
 
 
+@pytest.mark.rest
 def test_a_job_without_jupyter_goes_on_with_one_run_on_every_rank(tmp_path):
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "sitecustomize.py").write_text(BARE)

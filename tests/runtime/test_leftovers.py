@@ -111,7 +111,9 @@ def try_once(kernel, way):
         assert wait_until(lambda: not kernel.processes(), 2), kernel.processes()
 
 
-@pytest.mark.parametrize("way", list(WAYS))
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=pytest.mark.rest if way in ("interrupt", "restart") else ()) for way in WAYS]
+)
 def test_no_process_is_left_after(kernel, way):
     assert kernel.run(SETUP)["status"] == "ok"
     try_once(kernel, way)

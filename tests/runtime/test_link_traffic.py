@@ -55,7 +55,12 @@ def bytes_sent(function, cluster, *arguments, **options):
     return links, wires
 
 
-WAYS = ("ddp", "fsdp by gloo's rule", "fsdp by the ring's rule", "the learner's ring")
+WAYS = (
+    "ddp",
+    pytest.param("fsdp by gloo's rule", marks=pytest.mark.rest),
+    "fsdp by the ring's rule",
+    pytest.param("the learner's ring", marks=pytest.mark.rest),
+)
 PLACES = [
     pytest.param(2, 2),
     pytest.param(4, 1, marks=pytest.mark.rest),

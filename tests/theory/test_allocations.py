@@ -128,6 +128,7 @@ def traced():
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_fsdp2_is_traced_as_predicted(traced, case):
     """Llama to the byte. LayerNorm keeps its statistics in fp32 on GPUs, and so here, but in 16 bits on the CPU; and
