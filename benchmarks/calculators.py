@@ -27,6 +27,8 @@ from utils.views.memory_calculator import MemoryCalculator
 from utils.views.moves_calculator import MovesCalculator
 from utils.views.overlap_calculator import OverlapCalculator
 from utils.views.peers_calculator import PeersCalculator
+from utils.views.planner_units_widget import MANY_GPUS, UnitCalculator
+from utils.views.planner_widget import Planner
 from utils.views.ring_calculator import RingCalculator
 from utils.views.zero_calculator import ZeroCalculator
 
@@ -58,6 +60,8 @@ def sliders() -> dict[str, tuple[Calculator, str, tuple[float, ...]]]:
         "way": (WayCalculator(pieces="pieces of 4 MB", placement="at random"), "oversubscription", OVERSUBSCRIPTIONS),
         "restarts": (RestartsCalculator(), "every", EVERY),
         "feed": (FeedCalculator(), "gpus", GPUS),
+        "planner": (Planner("Llama-2-70B"), "gpus", GPUS),
+        "units": (UnitCalculator("Llama-2-70B"), "gpus", MANY_GPUS),
     }
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.browser.pages import run_all
 from tests.browser.test_lesson_00 import IDLE_AND_DONE
 from utils.notebooks.files import ROOT, read_notebook
-from utils.views import fit, moves, peers
+from utils.views import fit, infra_feed, infra_restarts, infra_way, moves, peers, planner, planner_units
 from utils.views.figure import WIDTH
 
 pytestmark = pytest.mark.browser
@@ -15,6 +15,11 @@ CALCULATORS = {
     fit: ("Model", "Recipe", "GPUs", "Shard group", "GPU memory", "with activations", "Tokens", "Sequences"),
     moves: ("Model", "Precision", "Rules", "Ranks", "Nodes", "Shard group", "Micro-batches", "FSDP keeps its root"),
     peers: ("Model", "GPUs", "ZeRO stage", "Tokens", "Sequences", "this suite counts", "Why does", "differ from"),
+    planner: ("Model", "GPUs", "GPUs per node", "GPU", "Network", "Tokens", "Sequences per GPU"),
+    planner_units: ("Model", "GPUs", "Tensor", "Pipeline", "Context", "GPU", "Network", "Tokens", "Sequences per GPU"),
+    infra_way: ("Bucket", "Network", "Slot", "Host copy", "In", "Nodes", "Oversubscription", "Placed"),
+    infra_restarts: ("GPUs", "Checkpoint every", "Step, s", "Hours per failure", "Stall, s", "Restart, s"),
+    infra_feed: ("Train", "GPUs", "Type", "Share of the peak", "Samples per GPU", "Store, GB/s"),
 }
 EACH = pytest.mark.parametrize(("place", "view"), list(enumerate(CALCULATORS)), ids=lambda v: getattr(v, "__name__", v))
 
@@ -65,7 +70,7 @@ def test_an_arrow_key_changes_words_and_picture_and_nothing_jumps(finished, plac
 @EACH
 def test_every_control_is_reached_with_the_tab_key(finished, place, view):
     calculator = finished.locator(".jp-OutputArea-output > .widget-vbox").nth(place)
-    calculator.locator("select").first.focus()
+    calculator.locator("select, .noUi-handle").first.focus()
     reached = []
     for _ in range(16):
         reached.append(

@@ -6,8 +6,15 @@ from utils.notebooks.files import ROOT, read_notebook
 from utils.theory.breakdown import training_memory
 from utils.theory.models import PRESETS
 from utils.theory.peers import job_estimates
+from utils.theory.planner import placements
 from utils.theory.traffic import step_bytes
-from utils.theory.units import GB, GiB
+from utils.theory.units import GB, MB, GiB
+from utils.views.infra_feed_calculator import STORES, FeedCalculator
+from utils.views.infra_restarts import share
+from utils.views.infra_restarts_calculator import RestartsCalculator
+from utils.views.infra_way_calculator import OVERSUBSCRIPTIONS, WayCalculator
+from utils.views.planner_units_widget import UnitCalculator
+from utils.views.planner_widget import NETWORKS, Planner
 
 CELLS = {cell.id: cell.source for cell in read_notebook(ROOT / "notebooks/calculators.ipynb").cells}
 LARGE, SMALL = PRESETS["Llama-2-70B"], PRESETS["Llama-2-7B"]
@@ -15,6 +22,11 @@ LARGE, SMALL = PRESETS["Llama-2-70B"], PRESETS["Llama-2-7B"]
 
 def peak(gpus, strategy="fsdp", **more):
     return training_memory(LARGE, gpus, strategy, 2048, **more).total / GB
+
+
+def folded(cell):
+    """The answers that a cell folds away."""
+    return CELLS[cell].partition("<summary>Answers</summary>")[2]
 
 
 def across(strategy, group=None):
@@ -55,6 +67,85 @@ def test_answers_on_why_calculators_disagree():
     assert f"{found['EleutherAI'].parameters:,.0f} parameters instead of {SMALL.parameters:,}" in answers
     assert (found["EleutherAI"]["live parameters"], found["EleutherAI"]["buckets"]) == (2 * GB, GB)
     assert f"its gradient, {found['DeepSpeed']['largest layer'] / GB:.2f} GB" in answers
+
+
+def test_answers_on_which_strategy():
+    answers, asked = folded("calc-plan-says"), Planner("Llama-2-70B", 64, network=400, sequence=2048, sequences=4)
+    binds = {}
+    for network in NETWORKS:
+        asked.network = network
+        binds[network] = asked.result.plan.best.binds
+    first = next(network for network in NETWORKS if binds[network] == "compute")
+    assert all((binds[network] == "compute") == (network >= first) for network in NETWORKS)
+    assert f"From {first} Gbit/s on" in answers
+    asked.network, asked.gpus = 400, 1024
+    best, fsdp = asked.result.plan.best, asked.result.plan.row("fsdp")
+    assert f"HSDP in groups of {best.shard_size}" in answers
+    assert f"the step is {1 - best.seconds / fsdp.seconds:.0%}".replace("%", " %") in answers
+    asked.gpus = 16
+    assert asked.result.plan.best is None
+    held, budget = asked.result.plan.row("fsdp").memory / GB, asked.result.plan.ask.budget / GB
+    assert f"needs {held:.1f} GB of {budget:.0f}" in answers
+    assert all(said in asked.result.words for said in ("FSDP, full recomputation, which holds least", "on the CPU"))
+    assert "on 32 GPUs" in asked.result.words and "units of TP 8 x PP 2" in asked.result.words
+
+
+def test_answers_on_units():
+    answers, asked = folded("calc-units"), UnitCalculator("Llama-2-70B", 64, 8, sequence=2048, sequences=4)
+    sent, held = [], []
+    for stages in (1, 2, 4):
+        asked.pipeline = stages
+        sent.append(f"{asked.result.chosen.unit_bytes / GB:.1f}")
+        held.append(f"{asked.result.chosen.memory / GB:.1f}")
+    assert f"{sent[1]} and {sent[2]} GB instead of {sent[0]}" in answers
+    assert f"{held[1]} and {held[2]} GB instead of {held[0]}" in answers
+    asked.pipeline = 1
+    alone = placements(asked.result.chosen)
+    assert f"{alone['data']:.1f} s; the other way round {alone['tensor']:.1f} s" in answers
+    asked.network = 400
+    job, seconds = asked.result.best.job, asked.result.best.prediction.seconds
+    unit = f"TP {job.tensor} \N{MULTIPLICATION SIGN} PP {job.pipeline}"
+    assert f"{unit}, with {seconds:.1f} s: only two units" in answers and asked.result.best.units == 2
+    fsdp = Planner("Llama-2-70B", 64, network=400, sequence=2048, sequences=4).result.plan.best.seconds
+    assert f"the planner's {fsdp:.1f} s" in CELLS["calc-units"] and seconds < fsdp
+
+
+def test_answers_on_a_buckets_way():
+    answers, way = folded("calc-demands-says"), WayCalculator(size=500 * MB)
+    whole = way.result.question.seconds("page-locked memory")
+    way.pieces = "pieces of 4 MB"
+    cut, direct = (way.result.question.seconds(name) for name in ("page-locked memory", "GPUDirect RDMA"))
+    assert abs(cut / direct - 1) < 0.02 and f"{1e3 * cut:.1f} ms instead of {1e3 * whole:.1f}" in answers
+    rate = way.result.question.sustained("pageable memory")
+    assert rate == way.result.question.host_copy and f"sustains {rate / GB:.0f} GB/s" in answers
+    way.pcie = "PCIe 4 x16"
+    assert f"{way.result.question.sustained('GPUDirect RDMA') / GB:.1f} GB/s: the slot" in answers
+    left = {}
+    for way.placement in ("by leaf", "at random"):
+        for way.oversubscription in OVERSUBSCRIPTIONS:
+            left[way.placement, way.oversubscription] = way.result.question.rate / way.result.question.network.one_way
+    first = next(ratio for ratio in OVERSUBSCRIPTIONS if left["at random", ratio] < 0.5)
+    assert f"From {first} : 1 on, with {left['at random', first]:.1%}".replace("%", " %") in answers
+    assert left["by leaf", OVERSUBSCRIPTIONS[-1]] == 1 and f"even at {OVERSUBSCRIPTIONS[-1]} : 1" in answers
+    assert f"is {2 * SMALL.parameters_per_layer / MB:.0f} MB in 16 bit" in CELLS["calc-demands-says"]
+
+
+def test_answers_on_failures_and_storage():
+    answers, jobs = folded("calc-restarts"), RestartsCalculator(gpus=1024, every=100)
+    lost, best, every = jobs.result.loss, jobs.result.best, jobs.result.question.young_steps(1024)
+    assert lost.writing > 0.9 * lost.lost and f"- {share(lost.lost)}, nearly all" in answers
+    assert f"Every {every} steps: {share(best.lost)}." in answers
+    jobs.every = 1000
+    assert jobs.result.loss.again > 0.5 * jobs.result.loss.lost and f"- {share(jobs.result.loss.lost)}, most" in answers
+    jobs.every, jobs.checkpoint = 100, 1
+    assert f"- {share(jobs.result.loss.lost)}: the shorter stop" in answers and jobs.result.loss.lost < best.lost
+    answers, store = folded("calc-feed"), FeedCalculator("ResNet-50, JPEG", gpus=8, store=10)
+    most = store.result.question.most
+    store.utilization = 0.6
+    assert f"- {most}, and {store.result.question.most}:" in answers
+    store.utilization, store.gpus = 0.3, 64
+    eaten = store.result.question.feed.bytes_per_second / GB
+    assert f"{eaten:.2f} GB/s, so of those offered {min(each for each in STORES if each >= eaten)}" in answers
 
 
 def test_the_peaks_are_near_the_measured_ones():
