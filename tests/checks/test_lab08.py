@@ -12,6 +12,7 @@ from utils.checks.lab08.job import STRATEGIES, Job, Step
 from utils.checks.lab08.laws import JOBS, covered, expected
 from utils.checks.lab08.recorded import step_times
 from utils.checks.lab08.score import Score, points
+from utils.checks.lab08.shut import AsksTheCheck, answers_to
 from utils.checks.verdict import Mistake
 from utils.runtime.recorder import Op
 from utils.runtime.run import Timeline
@@ -158,6 +159,23 @@ def test_what_cannot_be_is_told_before_any_law(module, law, no_number):
 def test_points_tell_two_errors_apart_that_round_alike():
     rows = tuple((name, p, 1.0, "", "") for name, p in (("a", 0.904), ("b", 1.104), ("c", 0.9999)))
     assert [cells[3:] for cells in Score("A run", rows).cells()] == [("-9.6%", "2"), ("+10.4%", "1"), ("+0.0%", "3")]
+
+
+def test_numbers_that_differ_are_never_told_as_the_same():
+    for module, law in OF_NUMBERS:
+        found = [law(*each) for each in ASKED]
+        nearly = [(each[0] * 1.0002, each[1]) if isinstance(each, tuple) else each * 1.0002 for each in found]
+        numbers = re.search(
+            r"(?:answer is|a rank sends) (\S+) .*(?:holds|it is|step takes) ([\d.]*\d)", told(module.judge, nearly)
+        )
+        assert numbers[1] != numbers[2], numbers[0]
+
+
+def test_laws_are_shut_while_an_answer_runs_and_open_afterwards():
+    with pytest.raises(AsksTheCheck, match="`memory` is what this check compares with"):
+        answers_to([(JOBS[0], "ddp")], laws.memory)
+    assert answers_to([(1,), (2,)], lambda each: each + 1) == [2, 3]
+    assert laws.memory(JOBS[0], "ddp") == 16 * sum(JOBS[0].parameters)
 
 
 def test_the_word_none_is_no_answer():

@@ -1,4 +1,4 @@
-"""the strategies are ddp, zero1, fsdp, hsdp"""
+"""return a word, one of ddp, zero1, fsdp, hsdp, or None"""
 
 from utils.checks.lab08.job import STRATEGIES
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from utils.checks.lab08.job import STRATEGIES, Step
 from utils.checks.lab08.laws import JOBS, expected
-from utils.checks.lab08.named import shown
+from utils.checks.lab08.named import listed, shown
+from utils.checks.lab08.shut import answers_to, shut_to_answers
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake
 from utils.theory.units import format_seconds
@@ -24,16 +25,19 @@ Steps = Mapping[str, Step]
 Answer = tuple[str, str]
 
 
+@shut_to_answers
 def off(predicted: Step, measured: Step) -> float:
     """The error of a step's seconds, as a share of what was measured; positive where it took longer."""
     return (measured.seconds - predicted.seconds) / measured.seconds
 
 
+@shut_to_answers
 def furthest(predicted: Steps, measured: Steps) -> str:
     """The strategy whose step is furthest off."""
     return max(predicted, key=lambda strategy: abs(off(predicted[strategy], measured[strategy])))
 
 
+@shut_to_answers
 def cause(predicted: Step, measured: Step) -> str:
     """Which of a step's parts changed by more seconds; the link is innocent where its bytes were more than 5% off.
 
@@ -223,7 +227,7 @@ def verify(answer: Any) -> str:
 
 
 def _observe(answer: Any, mark: Mark) -> list[Any]:
-    return [answer(dict(predicted), dict(measured)) for predicted, measured in STORIES]
+    return answers_to(((dict(predicted), dict(measured)) for predicted, measured in STORIES), answer)
 
 
 def judge(returned: list[Any]) -> None:
@@ -246,10 +250,11 @@ def judge(returned: list[Any]) -> None:
 def _answer(returned: Any) -> Answer:
     if returned is None:
         raise Mistake("your function returns nothing; return (strategy, cause).")
-    if not isinstance(returned, tuple | list) or len(returned) != 2:
+    pair = listed(returned)
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise Mistake(f"your function returns {shown(returned)}; return a pair, (strategy, cause).")
-    strategy, why = returned
-    if strategy not in STRATEGIES or why not in CAUSES:
+    strategy, why = pair
+    if not (isinstance(strategy, str) and strategy in STRATEGIES and isinstance(why, str) and why in CAUSES):
         raise Mistake(
             f"your function returns {shown(returned)}; the strategies are {', '.join(STRATEGIES)}, the causes "
             f"{', '.join(CAUSES)}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from utils.checks.lab08.job import FP32, Job, Step
+from utils.checks.lab08.shut import shut_to_answers
 from utils.theory.memory import model_states
 from utils.theory.sharing import Link
 from utils.theory.step_time import Layer, simulate_step
@@ -17,11 +18,13 @@ def group_of(job: Job, strategy: str) -> int | None:
     return job.per_node if strategy == "hsdp" else None
 
 
+@shut_to_answers
 def memory(job: Job, strategy: str) -> float:
     """Bytes of states on a rank, after backward."""
     return model_states(sum(job.parameters), job.ranks, strategy, group_of(job, strategy), recipe="fp32").total
 
 
+@shut_to_answers
 def sent(job: Job, strategy: str) -> tuple[float, float]:
     """Bytes that a rank sends in a step, and of a node's those that go to other nodes."""
     group = group_of(job, strategy)
@@ -29,6 +32,7 @@ def sent(job: Job, strategy: str) -> tuple[float, float]:
     return moved.per_rank, moved.across
 
 
+@shut_to_answers
 @cache
 def simulated(job: Job, strategy: str) -> Simulated:
     """The step: DDP overlaps, a bucket for each unit; the others wait for each collective where it is issued."""

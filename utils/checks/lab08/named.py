@@ -8,7 +8,7 @@ from typing import Any
 from utils.checks.prediction import NotANumber, NotUsable, number
 from utils.checks.verdict import Mistake, with_article
 
-WITHIN = 1e-6  # of the right number: what rounding may do
+WITHIN = 1e-4  # of the right number: what rounding may do, and shards that are padded to whole numbers
 
 
 def near(got: float, wanted: float) -> bool:
@@ -35,6 +35,20 @@ def plain_number(returned: Any, what: str, positive: str = "", not_negative: str
     if (positive and found <= 0) or found < 0:
         raise Mistake(f"your function returns {found:g}; {positive or not_negative}.")
     return found
+
+
+def apart(found: float, wanted: float) -> tuple[str, str]:
+    """Both numbers, with as many digits as it takes to tell them apart, four at least."""
+    for digits in range(4, 17):
+        words = f"{found:.{digits}g}", f"{wanted:.{digits}g}"
+        if words[0] != words[1]:
+            break
+    return words
+
+
+def listed(returned: Any) -> Any:
+    """An array or a tensor as a list, all else as it is."""
+    return returned.tolist() if callable(getattr(returned, "tolist", None)) else returned
 
 
 def shown(returned: Any) -> str:

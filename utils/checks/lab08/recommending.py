@@ -8,6 +8,8 @@ from typing import Any
 
 from utils.checks.lab08.job import STRATEGIES, Job
 from utils.checks.lab08.laws import JOBS, memory, seconds
+from utils.checks.lab08.named import shown
+from utils.checks.lab08.shut import answers_to
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake
 from utils.theory.units import MB, format_seconds
@@ -57,7 +59,9 @@ def _questions() -> tuple[Question, ...]:
     asked += [
         Question(replace(square, across=rate), each * psi) for rate in (5e6, 5e8, 1.5e9) for each in (16, 11, 9, 5)
     ]
-    asked += [Question(one_node, 16e9), Question(one_node, 12 * sum(one_node.parameters))]
+    asked += [Question(one_node, 16e9), *(Question(one_node, each * sum(one_node.parameters)) for each in (12, 9))]
+    slow = replace(square, forward=tuple(20 * each for each in square.forward), across=1e9)
+    asked += [Question(slow, 9 * psi)]  # where compute takes most of the time, FSDP is about as fast as HSDP
     asked += [Question(alone, 12 * sum(alone.parameters)), Question(odd, 9 * sum(odd.parameters))]
     asked += [Question(odd, 20 * sum(odd.parameters))]
     asked += [
@@ -116,6 +120,10 @@ WRONG: tuple[tuple[Rule, str], ...] = (
         "ZeRO-1 is never taken: it sends what DDP sends and holds less.",
     ),
     (
+        lambda q: _simplest(sorted(q.fitting(), key=("ddp", "zero1", "hsdp", "fsdp").index), q.seconds),
+        "HSDP is taken where FSDP is about as fast: FSDP comes before it in the order of `STRATEGIES`.",
+    ),
+    (
         lambda q: _overall(q),
         "the 5 % are counted from the fastest of all strategies: count them from the fastest of those that fit.",
     ),
@@ -142,18 +150,23 @@ def verify(answer: Any) -> str:
 
 
 def _observe(answer: Any, mark: Mark) -> list[Any]:
-    return [answer(question.job, question.memory) for question in QUESTIONS]
+    return answers_to(((question.job, question.memory) for question in QUESTIONS), answer)
 
 
 def judge(got: list[Any]) -> None:
     """In the notebook: raise Mistake, naming the rule that was followed, or the first question that is wrong."""
-    wanted = [best(question) for question in QUESTIONS]
-    if got == wanted:
-        return
     if all(each is None for each in got):
         raise Mistake("your function returns nothing, for every question; return the name of a strategy.")
     if any(isinstance(each, str) and each == "None" for each in got):
         raise Mistake("your function returns 'None', a word: where nothing fits return None itself.")
+    if (odd := next((each for each in got if not _is_a_choice(each)), None)) is not None:
+        raise Mistake(
+            f"your function returns {shown(odd)}; return a word, one of {', '.join(STRATEGIES)}, or None where none "
+            "fits."
+        )
+    wanted = [best(question) for question in QUESTIONS]
+    if got == wanted:
+        return
     for rule, words in WRONG:
         if got == [rule(question) for question in QUESTIONS]:
             raise Mistake(words)
@@ -161,11 +174,13 @@ def judge(got: list[Any]) -> None:
     raise Mistake(f"{question.words}: your answer is {found!r}, and {_reason(question, found, right)}")
 
 
+def _is_a_choice(returned: Any) -> bool:
+    return returned is None or (isinstance(returned, str) and returned in STRATEGIES)
+
+
 def _reason(question: Question, found: Any, right: str | None) -> str:
     if found is None:
         return f"{right} fits: it holds {question.held(right) / MB:.4g} MB."
-    if found not in STRATEGIES:
-        return f"the strategies are {', '.join(STRATEGIES)}."
     if found not in question.fitting():
         return f"that holds {question.held(found) / MB:.4g} MB: it does not fit."
     return (

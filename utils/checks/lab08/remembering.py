@@ -7,7 +7,8 @@ from typing import Any
 
 from utils.checks.lab08.job import STRATEGIES, Job
 from utils.checks.lab08.laws import JOBS, memory
-from utils.checks.lab08.named import near, plain_number, raise_named
+from utils.checks.lab08.named import apart, near, plain_number, raise_named
+from utils.checks.lab08.shut import answers_to
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake
 from utils.theory.units import MB
@@ -98,7 +99,7 @@ def verify(answer: Any) -> str:
 
 
 def _observe(answer: Any, mark: Mark) -> list[Any]:
-    return [answer(job, strategy) for job in JOBS for strategy in STRATEGIES]
+    return answers_to(((job, strategy) for job in JOBS for strategy in STRATEGIES), answer)
 
 
 def judge(got: list[float]) -> None:
@@ -109,7 +110,7 @@ def judge(got: list[float]) -> None:
         wanted = memory(job, strategy)
         if not near(found, wanted):
             psi = sum(job.parameters)
+            yours, right = apart(found / psi, wanted / psi)
             raise Mistake(
-                f"{strategy} on {job.words}: your answer is {found / psi:.4g} bytes for each number, and it holds "
-                f"{wanted / psi:.4g}."
+                f"{strategy} on {job.words}: your answer is {yours} bytes for each number, and it holds {right}."
             )

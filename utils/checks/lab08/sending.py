@@ -7,7 +7,8 @@ from typing import Any
 
 from utils.checks.lab08.job import STRATEGIES, Job
 from utils.checks.lab08.laws import JOBS, sent
-from utils.checks.lab08.named import near, plain_number, raise_named, shown
+from utils.checks.lab08.named import apart, listed, near, plain_number, raise_named, shown
+from utils.checks.lab08.shut import answers_to
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake
 
@@ -127,7 +128,7 @@ def verify(answer: Any) -> str:
 
 
 def _observe(answer: Any, mark: Mark) -> list[Any]:
-    return [answer(job, strategy) for job in JOBS for strategy in STRATEGIES]
+    return answers_to(((job, strategy) for job in JOBS for strategy in STRATEGIES), answer)
 
 
 def judge(returned: list[Any]) -> None:
@@ -139,20 +140,19 @@ def judge(returned: list[Any]) -> None:
         for got, wanted, whose in zip(found, sent(job, strategy), ("a rank sends", "a node sends across"), strict=True):
             if not near(got, wanted):
                 size = _size(job)
-                raise Mistake(
-                    f"{strategy} on {job.words}: by your answer {whose} {got / size:.4g} S, and it is "
-                    f"{wanted / size:.4g} S."
-                )
+                yours, right = apart(got / size, wanted / size)
+                raise Mistake(f"{strategy} on {job.words}: by your answer {whose} {yours} S, and it is {right} S.")
 
 
 def _pair(returned: Any) -> Pair:
     if returned is None:
         raise Mistake("your function returns nothing; return a pair of bytes.")
-    if not isinstance(returned, tuple | list) or len(returned) != 2:
+    pair = listed(returned)
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise Mistake(
             f"your function returns {shown(returned)}; return a pair: what a rank sends, what a node sends across."
         )
-    rank, node = (plain_number(each, "bytes", not_negative="0 bytes or more are sent") for each in returned)
+    rank, node = (plain_number(each, "bytes", not_negative="0 bytes or more are sent") for each in pair)
     return rank, node
 
 

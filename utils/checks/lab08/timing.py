@@ -8,7 +8,8 @@ from typing import Any
 
 from utils.checks.lab08.job import STRATEGIES, Job
 from utils.checks.lab08.laws import JOBS, seconds
-from utils.checks.lab08.named import near, plain_number, raise_named
+from utils.checks.lab08.named import apart, near, plain_number, raise_named
+from utils.checks.lab08.shut import answers_to, shut_to_answers
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake
 from utils.theory.units import format_seconds
@@ -32,6 +33,7 @@ def compute(job: Job) -> float:
     return 3 * sum(job.forward)
 
 
+@shut_to_answers
 def overlapped(
     job: Job, passes: int = 2, order: int = -1, backward: int = 2, takes: Callable[[Job, int, float], float] = among_all
 ) -> float:
@@ -52,11 +54,13 @@ def _side_by_side(job: Job) -> float:
     return ended
 
 
+@shut_to_answers
 def waited(job: Job, passes: int) -> float:
     """Compute, and collectives among all ranks for which everybody waits."""
     return compute(job) + sum(among_all(job, passes, size) for size in job.sizes)
 
 
+@shut_to_answers
 def two_levels(job: Job, *, inside: int = 3, across: float = 1.0, steps: int = 2) -> float:
     """HSDP: gathers inside a node; across so much of what a node sends."""
     nodes = job.nodes
@@ -221,7 +225,7 @@ def verify(answer: Any) -> str:
 
 
 def _observe(answer: Any, mark: Mark) -> list[Any]:
-    return [answer(job, strategy) for job in JOBS for strategy in STRATEGIES]
+    return answers_to(((job, strategy) for job in JOBS for strategy in STRATEGIES), answer)
 
 
 def judge(got: list[float]) -> None:
@@ -231,7 +235,10 @@ def judge(got: list[float]) -> None:
     for (job, strategy), found in zip(asked, got, strict=True):
         wanted = seconds(job, strategy)
         if not near(found, wanted):
+            yours, right = format_seconds(found), format_seconds(wanted)
+            if yours == right:
+                yours, right = (f"{each} s" for each in apart(found, wanted))
             raise Mistake(
-                f"{strategy} on {job.words}: your answer is {format_seconds(found)}, and a step takes "
-                f"{format_seconds(wanted)}, of which {format_seconds(compute(job))} are compute."
+                f"{strategy} on {job.words}: your answer is {yours}, and a step takes {right}, of which "
+                f"{format_seconds(compute(job))} are compute."
             )
