@@ -1,17 +1,22 @@
-"""What all calculators share: a misspelt setting is refused in a sentence."""
+"""What all calculators share: a misspelt setting is refused in a sentence, and no label or number is cut off."""
 
 import importlib
 import pkgutil
 
 import pytest
+from ipywidgets import SelectionSlider
 
 from utils import views
 from utils.views.calculator import Calculator
 from utils.views.dry_run_widget import DryRunWidget
+from utils.views.figure import DOTS_PER_INCH
+from utils.views.lettering import outline
 
 for module in pkgutil.iter_modules(views.__path__):
     importlib.import_module(f"utils.views.{module.name}")
 KINDS = sorted(Calculator.__subclasses__(), key=lambda kind: kind.__name__)
+
+FONT, READOUT = 13, 72  # pixels: of Jupyter's letters, and of the place for a slider's value
 
 
 def test_there_are_calculators():
@@ -42,3 +47,15 @@ def test_settings_can_be_set_and_so_can_what_every_widget_has(made):
         setattr(made, name, getattr(made, name))
     made.layout.width = "900px"
     made.result = made.result
+
+
+def test_no_label_and_no_value_is_cut_off(made, controls):
+    def wide(text):
+        return outline(text, FONT * 72 / DOTS_PER_INCH, False)[2]  # DejaVu Sans, which is among the widest
+
+    for control in controls(made):
+        if room := getattr(control.style, "description_width", ""):
+            assert wide(control.description) <= float(room.removesuffix("px")), control.description
+        if isinstance(control, SelectionSlider):
+            longest = max((label for label, _ in control._options_full), key=wide)
+            assert wide(longest) <= READOUT, f"{control.description}: {longest}"

@@ -54,7 +54,7 @@ class RestartsCalculator(Calculator):
     ) -> None:
         super().__init__(HEIGHT, words_height=96)
         self._gpus = SelectionSlider(options=SCALES, **named("GPUs", "How many GPUs the job has", 250, 44))
-        self._every = SelectionSlider(options=EVERY, **named("Checkpoint every", "Steps", 290, 112))
+        self._every = SelectionSlider(options=EVERY, **named("Checkpoint every", "Steps", 296, 118))
         self._step = SelectionSlider(options=STEPS, **named("Step, s", "Seconds of a step", 230, 56))
         self._gpu_hours = SelectionSlider(
             options=GPU_HOURS, **named("Hours per failure of a GPU", "50,677: Llama 3's run", 330, 170)

@@ -108,7 +108,7 @@ def units_scene(question: UnitQuestion) -> Scene:
     (memory, wide), (step, _) = _MEMORY, _STEP
     for x, head in ((_LABEL, "units"), (memory, "memory of a GPU"), (_SENT, "a unit sends"), (step, "a step")):
         scene.write(x, 66, head, SMALL, align="left", bold=True)
-    for x, style, name in ((step + 56, COMPUTE, "compute"), (step + 132, COMMUNICATION, "waiting and bubble")):
+    for x, style, name in ((step + 56, COMPUTE, "compute"), (step + 142, COMMUNICATION, "waiting and bubble")):
         scene.box(x, 60, 12, 12, style.colour)
         scene.write(x + 18, 66, name, SMALL, align="left")
     longest = max(each.prediction.seconds for each in jobs)

@@ -64,14 +64,14 @@ class UnitCalculator(Calculator):
         self._context = SelectionSlider(options=CONTEXTS, **named("Context", "GPUs that share each sequence", 210, 58))
         self._gpu = Dropdown(options=list(TYPES), **named("GPU", "Its type, and so its memory and links", 190, 40))
         self._network = SelectionSlider(
-            options=[(f"{rate:,} Gbit/s", rate) for rate in NETWORKS],
-            **named("Network", "What a node has to the others, all its cards together", 290, 62),
+            options=[(f"{rate:,}", rate) for rate in NETWORKS],
+            **named("Network, Gbit/s", "What a node has to the others, all its cards together", 280, 106),
         )
         self._sequence = SelectionSlider(
             options=[(f"{size:,}", size) for size in SEQUENCES], **named("Tokens", "Tokens in a sequence", 230, 52)
         )
         self._sequences = SelectionSlider(
-            options=MICRO_BATCHES, **named("Sequences per GPU", "Of a step, divided by the GPUs", 300, 124)
+            options=MICRO_BATCHES, **named("Sequences per GPU", "Of a step, divided by the GPUs", 308, 132)
         )
         controls = (
             self._model,

@@ -58,14 +58,14 @@ class Planner(Calculator):
         self._gpus_per_node = SelectionSlider(options=PER_NODE, **named("GPUs per node", "On each node", 270, 98))
         self._gpu = Dropdown(options=list(TYPES), **named("GPU", "Its type, and so its memory and links", 190, 40))
         self._network = SelectionSlider(
-            options=[(f"{rate:,} Gbit/s", rate) for rate in NETWORKS],
-            **named("Network", "What a node has to the others, all its cards together", 290, 62),
+            options=[(f"{rate:,}", rate) for rate in NETWORKS],
+            **named("Network, Gbit/s", "What a node has to the others, all its cards together", 280, 106),
         )
         self._sequence = SelectionSlider(
             options=[(f"{size:,}", size) for size in SEQUENCES], **named("Tokens", "Tokens in a sequence", 230, 52)
         )
         self._sequences = SelectionSlider(
-            options=MICRO_BATCHES, **named("Sequences per GPU", "Of each GPU in a step", 300, 124)
+            options=MICRO_BATCHES, **named("Sequences per GPU", "Of each GPU in a step", 308, 132)
         )
         controls = (
             self._model,
