@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from utils.grade import add_options as grade_options
 from utils.notebooks.errors import NotebookError
-from utils.plan import add_options
+from utils.plan import add_options as plan_options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,7 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     bench.set_defaults(run=_bench)
 
-    add_options(commands.add_parser("plan", help="say which strategy a training job should take, what fits, and why"))
+    plan_options(commands.add_parser("plan", help="say which strategy a training job should take, what fits, and why"))
+    grade_options(commands.add_parser("grade", help="judge labs that others have worked in, and sum up their mistakes"))
 
     doctor = commands.add_parser("doctor", help="say whether the suite can run on this machine, and what is missing")
     doctor.add_argument("--quiet", action="store_true", help="print only what needs a look")

@@ -41,7 +41,11 @@ def refresh(paths: list[Path] | None = None, root: Path = ROOT, report: Callable
 
 
 def run_notebook(
-    notebook: NotebookNode, path: Path, allow_errors: bool = False, timeout: float = CELL_TIMEOUT
+    notebook: NotebookNode,
+    path: Path,
+    allow_errors: bool = False,
+    timeout: float = CELL_TIMEOUT,
+    go_on: bool = False,
 ) -> NotebookNode:
     """Execute a notebook in a fresh kernel of this Python, in the folder of `path`; changes and returns `notebook`.
 
@@ -50,6 +54,7 @@ def run_notebook(
         path: Names the notebook in messages; its folder is the kernel's working directory.
         allow_errors: Go on after a cell that raises; its output then holds the error.
         timeout: Seconds that one cell may take.
+        go_on: Interrupt a cell that takes longer, and go on with the next one.
 
     Raises NotebookError, naming the cell, when a cell fails, hangs or ends the kernel.
     """
@@ -59,6 +64,7 @@ def run_notebook(
         kernel_name="python3",
         resources={"metadata": {"path": str(Path(path).resolve().parent)}},
         timeout=timeout,
+        interrupt_on_timeout=go_on,
         allow_errors=allow_errors,
         coalesce_streams=True,
         store_widget_state=False,
