@@ -6,6 +6,7 @@ pays for one.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,11 +35,14 @@ def shards_of(paths: tuple[Path, ...], rank: int, world_size: int) -> tuple[Path
 def read_samples(path: Path, sample_bytes: int, bucket: TokenBucket | None = None) -> Iterator[bytes]:
     """The samples of one shard, one after the other; with a bucket, as fast as the store delivers.
 
+    The bucket is asked for the bytes that the file has, and for no more: the end of a shard costs nothing.
     Raises ValueError if the file ends inside a sample.
     """
     check_whole("sample_bytes", sample_bytes, "the size of a sample")
     with open(path, "rb", buffering=0) as file:
-        while sample := _read(file, sample_bytes, bucket):
+        left = os.fstat(file.fileno()).st_size
+        while left and (sample := _read(file, min(left, sample_bytes), bucket)):
+            left -= len(sample)
             if len(sample) < sample_bytes:
                 raise ValueError(
                     f"{path.name} ends {len(sample)} bytes into a sample; samples have {sample_bytes} bytes: give the "
