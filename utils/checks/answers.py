@@ -62,10 +62,10 @@ def find_stub(function: FunctionType) -> str | None:
     A stub is a function that certainly raises NotImplementedError, whatever its arguments. Functions count as the
     learner's if they live in the same notebook as `function`, that is, in the same global names.
     """
-    return next((each.__name__ for each in _with_helpers(function) if is_stub(each.__code__)), None)
+    return next((each.__name__ for each in with_helpers(function) if is_stub(each.__code__)), None)
 
 
-def _with_helpers(function: FunctionType) -> Iterator[FunctionType]:
+def with_helpers(function: FunctionType) -> Iterator[FunctionType]:
     """`function`, then each of the learner's functions that it loads, directly or through another."""
     waiting, seen = [function], set()
     while waiting:

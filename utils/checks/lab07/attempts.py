@@ -11,7 +11,8 @@ import os
 import pickle
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from utils.checks.lab07.exchanging import Watch
 from utils.checks.lab07.job import Job, Snapshot, plain
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake
@@ -32,13 +34,18 @@ DEAD = "dead"  # the note of a rank that is killed as planned; in it the file th
 
 @dataclass(frozen=True)
 class Scenario:
-    """What happens to a job of `ranks`: who dies when, in words `name`."""
+    """What happens to a job of `ranks`: who dies when, in words `name`.
+
+    exchanging: in the first attempt whoever empties, removes or renames a file of an earlier step dies of it instead:
+        1, the first time, and so on; 0, never.
+    """
 
     name: str
     ranks: int
     kills: tuple[Kill, ...] = ()
     steps: int = 13
     every: int = 4
+    exchanging: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class Attempt:
 
     error: what went wrong, but for a death that was planned. died: whether one was, while it saved or elsewhere.
     half: the file that a death left half written, if it is still there.
+    exchanged: how many files of earlier steps a rank has emptied, removed or renamed in a step, at most.
     final: weights at the end by rank, empty if there was none.
     """
 
@@ -59,6 +67,7 @@ class Attempt:
     error: Mistake | None = None
     final: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
     half: str = ""
+    exchanged: int = 0
 
 
 def attempts(answer: Any, scenario: Scenario) -> tuple[list[Attempt], Attempt]:
@@ -106,6 +115,7 @@ def _read(scenario: Scenario, notes: Path, shared: Path) -> Attempt:
         files,
         final=tuple(each[0] for each in final) if all(final) else (),
         half=next((file for file in files if half == str((shared / file).absolute())), ""),
+        exchanged=max((n for rank in ranks for n in Counter(_notes(notes / f"exchanged.{rank}")).values()), default=0),
     )
 
 
@@ -130,13 +140,17 @@ class _Trial:
 
     def __call__(self, answer: Any, mark: Mark) -> None:
         rank, scenario = dist.get_rank(), self._scenario
-        journal = _Journal(self._notes, rank, self._number, scenario.kills)
+        deadly = 0 if self._number else scenario.exchanging
+        journal = _Journal(self._notes, rank, self._number, () if scenario.exchanging else scenario.kills)
+        watch = Watch(self._shared, journal.died_exchanging if deadly else journal.exchanged, deadly)
+        journal.before_step = watch.step
         faults.begin(journal)
         save = torch.save
 
         def noted(thing: Any, target: Any, *args: Any, **named: Any) -> None:
             if not isinstance(target, io.BytesIO):
                 name = _path_of(target)
+                watch.saves(str(name))
                 if name.is_relative_to(self._shared):
                     name = name.relative_to(self._shared)
                 _note(self._notes / f"saved.{rank}", (journal.last + 1, name.as_posix()))
@@ -155,17 +169,29 @@ class _Journal(Journal):
     """Knows how many steps were done by the last call of `reached`, -1 before the first; and notes a planned death."""
 
     last = -1
+    before_step: Callable[[], None] | None = None
 
     def __init__(self, notes: Path, rank: int, attempt: int, plan: Sequence[Kill]) -> None:
         super().__init__(notes, rank, attempt, plan)
-        self._dead = notes / DEAD
+        self._dead, self._exchanged = notes / DEAD, notes / f"exchanged.{rank}"
         self._at = [kill.step for kill in plan if (kill.rank, kill.attempt, kill.saving) == (rank, attempt, False)]
 
     def reached(self, step: int) -> None:
         self.last = step
+        if self.before_step:
+            self.before_step()
         if any(step >= each for each in self._at):
             self._dead.touch()
         super().reached(step)
+
+    def exchanged(self, path: str) -> None:
+        """Note that a file of an earlier step was emptied, removed or renamed."""
+        _note(self._exchanged, self.last)
+
+    def died_exchanging(self, path: str) -> None:
+        """Note the end that comes of it; the step before it is done. path: of the file that is left empty, if any."""
+        os.write(self._file, f"{self._attempt} {self.last + 1}\n".encode())
+        self._dead.write_text(path)
 
     def _save_half(self, thing: Any, target: Any, *args: Any, **named: Any) -> None:
         if isinstance(target, io.BytesIO):  # a tensor on its way to another rank is pickled so

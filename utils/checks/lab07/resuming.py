@@ -15,6 +15,15 @@ from utils.runtime.jobs.faults import Kill
 FAR = 1e-9  # in float64, of weights of about 1
 UNDISTURBED = Scenario("undisturbed", 2)
 WRITER = Scenario("rank 1 killed while it writes", 2, (Kill(1, 5, saving=True),))
+EXCHANGES = tuple(
+    Scenario(
+        f"a rank killed right after it has emptied, removed or renamed {which}",
+        2,
+        (Kill(0, 0, saving=True),),
+        exchanging=number,
+    )
+    for number, which in enumerate(("an old file", "a second old file", "a third old file"), start=1)
+)
 SCENARIOS = (
     Scenario("rank 1 killed after 10 steps", 2, (Kill(1, 10),)),
     Scenario(
@@ -29,13 +38,12 @@ SCENARIOS = (
 
 def verify(answer: Any) -> str:
     disturbed, wanted = attempts(answer, WRITER)
-    if len(disturbed) == 1:  # rank 1 writes nothing, so nobody died
-        judge_undisturbed(disturbed[0], wanted, WRITER)
-    else:
+    alone = disturbed[0]  # if rank 1 writes nothing, nobody died
+    if len(disturbed) > 1:
         (alone,), wanted = attempts(answer, UNDISTURBED)
-        judge_undisturbed(alone, wanted, UNDISTURBED)
+    judge_undisturbed(alone, wanted, UNDISTURBED)
     judge_disturbed(disturbed, wanted, WRITER)
-    for scenario in SCENARIOS:
+    for scenario in SCENARIOS + EXCHANGES[: alone.exchanged]:
         judge_disturbed(*attempts(answer, scenario), scenario)
     return (
         "on 2 and 3 ranks, killed by SIGKILL after 7 and 10 steps and in the middle of writing, it goes on from the "
@@ -171,6 +179,11 @@ def _lost(before: Attempt, done: int, first: int, scenario: Scenario) -> str:
         return (
             f"{lost} What is there ({before.half}) is half written, and the old one was gone already: write to another "
             "name, then `os.replace`."
+        )
+    if scenario.exchanging:
+        return (
+            f"{lost} For a moment the old checkpoint is gone, and the new one not in its place: let `os.replace` put "
+            "it there, which is done or not done."
         )
     if first == 0:
         return f"{lost} There is a checkpoint ({', '.join(whole[:3])}), and it is not used."
