@@ -18,7 +18,7 @@ from utils.theory.architecture import Architecture
 from utils.theory.arguments import check_divisor, check_whole
 from utils.theory.memory import SHARDED, model_states
 from utils.theory.planner.ask import Ask, asked
-from utils.theory.scale.collectives import data_collectives, tensor_collectives
+from utils.theory.scale.collectives import data_collectives, tensor_collectives, tensor_times
 from utils.theory.scale.communication import group_cost
 from utils.theory.scale.hardware import Gpu
 from utils.theory.scale.job import Job
@@ -175,7 +175,7 @@ def data_bytes(job: Job) -> float:
 
 
 def placements(found: HybridJob) -> dict[str, float]:
-    """Seconds of a step's collectives, each alone, by which dimension is the outer one.
+    """Seconds of a step's collectives, each alone, by which dimension is the outer one; without what stages send.
 
     "data": tensor-parallel neighbours share a node, data-parallel ranks are a unit apart. "tensor": the other way
     round, as if ranks were numbered so. The bytes are the same; the links they go over are not.
@@ -185,10 +185,9 @@ def placements(found: HybridJob) -> dict[str, float]:
     job, machine = found.job, found.ask.machine
     layers = job.accumulation * job.model.layers / job.pipeline
     inner = tensor_collectives(job, machine).seconds * layers
-    times = 6 if job.again == "full" else 4
     size = 2 * job.local_tokens * job.model.hidden
     apart = job.gpus // job.tensor
-    outer = group_cost("all_reduce", size, job.tensor, apart, machine).seconds * times * layers
+    outer = group_cost("all_reduce", size, job.tensor, apart, machine).seconds * tensor_times(job) * layers
     kinds = {"ddp": (("all_reduce", 2),), "zero1": (("reduce_scatter", 2), ("all_gather", 2))}[job.strategy]
     held = job.model.parameters / (job.tensor * job.pipeline)
     data = {

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from utils.theory.scale.published import Run
-from utils.theory.scale.step import predict
+from utils.theory.scale.step import MOST_SHARE, predict
 
 ROWS = 5
-_MOST = 1.5  # a share above 1 says that the job's bytes are overrated; it is let stand, so that nothing is hidden
 
 
 def calibration_rows(runs: Iterable[Run], salt: str = "") -> dict[tuple[str, str], list[Run]]:
@@ -44,7 +43,7 @@ def calibrated(chosen: dict[tuple[str, str], list[Run]]) -> dict[tuple[str, str]
 
 def exact_share(run: Run, bf16: float | None = None) -> float:
     """The share of the peak with which the prediction is the published throughput, by halving."""
-    low, high = 0.05, _MOST
+    low, high = 0.05, MOST_SHARE
     for _ in range(40):
         middle = (low + high) / 2
         head = middle if run.job.precision == "bf16" else (bf16 or middle)

@@ -1,7 +1,8 @@
 """The collectives of a job's step: which, how many bytes, among whom, and beside which phase of compute.
 
 Bytes per parameter on the wire: 2 gathered, the software's `reduced_bytes` reduced. Each collective has NCCL's latency:
-FSDP has one for each layer and the root, DDP and ZeRO-1 and 2 one for each bucket. Parameters of a GPU: those of its
+FSDP has one for each layer and the root, DDP and ZeRO-1 and 2 one for each bucket. What a GPU hands on to one other
+(context and pipeline parallelism) has none. Parameters of a GPU: those of its
 tensor-parallel part of its stage. Data-parallel groups join the same part of all replicas (and, with context
 parallelism, of all parts of a sequence), `tensor` GPUs apart.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from utils.theory.scale.communication import ACROSS, INSIDE, Cost, group_cost
 from utils.theory.scale.hardware import Machine
 from utils.theory.scale.job import Job
-from utils.theory.scale.software import Software, named_software
+from utils.theory.scale.software import LAYER, Software, named_software
 
 FORWARD, BACKWARD, ALONE = "forward", "backward", "alone"
 _GATHERED = 2  # bytes of a weight on the wire
@@ -47,7 +48,7 @@ def data_collectives(job: Job, machine: Machine) -> list[Collective]:
         return Collective("all_gather", cost, times, phase if phase in software.gathers else ALONE)
 
     reduced = software.reduced_bytes
-    buckets = max(1.0, reduced * held / software.bucket) if software.bucket else 1.0
+    buckets = _buckets(job, software, reduced * held)
     if job.strategy == "ddp":
         return [reduction("all_reduce", among("all_reduce", reduced, buckets), 1)]
     if job.strategy in ("zero1", "zero2"):
@@ -70,6 +71,13 @@ def data_collectives(job: Job, machine: Machine) -> list[Collective]:
         between = among("all_reduce", reduced / group, pieces, ranks // group, stride * group)
         every.append(reduction("all_reduce", between, 1 if software.replicas_once else m))
     return every
+
+
+def _buckets(job: Job, software: Software, gradients: float) -> float:
+    """Into how many collectives DDP and ZeRO-1 and 2 cut a GPU's gradients of so many bytes."""
+    if software.bucket == LAYER:
+        return job.model.layers / job.pipeline + 1
+    return max(1.0, gradients / float(software.bucket)) if software.bucket else 1.0
 
 
 def exposed_ends(job: Job, machine: Machine) -> list[Collective]:
@@ -105,18 +113,44 @@ def tensor_collectives(job: Job, machine: Machine) -> Cost:
 
     With sequence parallelism each is a reduce-scatter and an all-gather: the same bytes.
     """
-    times = 6 if job.again == "full" else 4
     bytes_ = 2 * job.local_tokens * job.model.hidden
-    return group_cost("all_reduce", bytes_, job.tensor, 1, machine) * times
+    return group_cost("all_reduce", bytes_, job.tensor, 1, machine) * tensor_times(job)
+
+
+def tensor_times(job: Job) -> float:
+    """All-reduces of one layer and micro-batch: two forward, two backward, and those that recomputation repeats.
+
+    "full": both, but where it stops before the last matrix, the reduce-scatter behind that one is half of one less;
+    "operations": the two gathers, since the results of reduce-scatters are kept (torchtitan's list of what is saved).
+    """
+    whole = 1.5 if named_software(job.software).stops_early else 2.0
+    return 4 + {"none": 0, "attention": 0, "operations": 1, "half": whole / 2, "full": whole}[job.again]
 
 
 def context_collectives(job: Job, machine: Machine) -> Cost:
-    """Of one layer and micro-batch: keys and values pass round the ring, backward their gradients too."""
+    """Of one layer and micro-batch: keys and values pass round the ring, and again wherever attention runs again;
+    backward their gradients too."""
     c, model = job.context, job.model
     if c == 1:
         return Cost(0.0, INSIDE)
     keys = 2 * 2 * job.local_tokens * model.kv_heads * model.head_dim / job.tensor
-    sent = 3 * (c - 1) * keys
-    if job.tensor * c <= machine.gpus_per_node:
+    again = {"none": 0.0, "attention": 1.0, "operations": 0.0, "half": 0.5, "full": 1.0}[job.again]
+    return _handed_on((3 + again) * (c - 1) * keys, job.tensor * c, machine)
+
+
+def pipeline_sends(job: Job, machine: Machine) -> Cost:
+    """Of one micro-batch: each piece of a stage sends its output to the next, and the gradient back to the one before.
+
+    A tensor-parallel rank sends its part (Narayanan et al., SC21, section 4.1). Stages are the outermost dimension.
+    """
+    if job.pipeline == 1:
+        return Cost(0.0, INSIDE)
+    sent = 2 * job.interleaved * 2 * job.local_tokens * job.model.hidden / job.tensor
+    return _handed_on(sent, job.gpus, machine)
+
+
+def _handed_on(sent: float, span: int, machine: Machine) -> Cost:
+    """What every GPU sends to one other, at once; span: GPUs among which it goes, of one node or of several."""
+    if span <= machine.gpus_per_node:
         return Cost(sent / machine.inside_rate, INSIDE)
     return Cost(sent / (machine.network_rate / machine.gpus_per_node), ACROSS)

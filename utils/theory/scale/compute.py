@@ -85,7 +85,7 @@ def _of_a_micro_batch(
     peak = machine.gpu.peak_fp8 if precision == "fp8" else machine.gpu.peak
     arithmetic = 2 * layer.parameters * tokens / t / (efficiency * peak)
     streamed = (layer.matrix_bytes * tokens + 2 * layer.parameters) / t / rate  # weights once a pass
-    if precision == "fp8":  # half of them forward; the gradients' elements backward
+    if precision == "fp8":  # forward the inputs, half of the elements; backward these and the outputs' gradients
         streamed += software.quantized_bytes * layer.matrix_bytes / 4 * tokens / t / rate
     attention = _attention(model, sequence, tokens, t, software, machine)
     element = [each * tokens / t / rate for each in layer.element_bytes]
@@ -93,7 +93,7 @@ def _of_a_micro_batch(
     backward = Part(2 * arithmetic, attention[1], 2 * streamed + element[1])
     logits = tokens * model.vocabulary / t
     head = 6 * logits * model.hidden / (efficiency_bf16 * machine.gpu.peak)
-    head += loss_bytes(software.operations) * logits / rate
+    head += loss_bytes(software) * logits / rate
     return forward, backward, _again(again, software, layer, forward, element[0]), head
 
 

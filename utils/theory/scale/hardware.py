@@ -54,7 +54,7 @@ def _sheet(
     return Gpu(name, top, 2 * top if fp8 else 0, memory * GB, rate * GB, link * GB, source or f"NVIDIA, {name}", like)
 
 
-#: By name. GB200 and GB300 run the same chip with more power and a larger NVLink domain.
+#: By name. A GB200's B200 has more power and a larger NVLink domain; a GB300 has another chip, with 288 GB.
 GPUS: dict[str, Gpu] = {
     gpu.name: gpu
     for gpu in (

@@ -11,6 +11,7 @@ CAUSES: dict[str, str] = {
     "torchtitan asyncTP, Llama3 70B FSDP 32, TP 8, async TP, compile, s8192, float8": (
         "rowwise fp8 was not faster there than bf16 (625 against 652 tokens/s); why is not stated"
     ),
+    "SC21 ZeRO-3 529.6B": "unknown; 174.6B on 768 and 1536 GPUs is predicted a fifth too fast as well",
     "llm-foundry 30b s8192 8x": "probably the allocator: 75 of 80 GB by theory.memory (Zhao et al., section 5.4)",
     "llm-foundry 760m s512 8xA100-80GB": "probably the allocator: 83 GB by theory.memory where there are 80",
     "llm-foundry 70b s2048 64xA100-40GB": "unknown; 128 GPUs with twice the micro-batch were 36% faster each",

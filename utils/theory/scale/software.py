@@ -1,7 +1,7 @@
 """What runs the step: which operations are fused, which attention kernel, what is overlapped. Facts about programs.
 
 None of these is fitted to a throughput. Bytes of element-wise operations follow from what each of them reads and writes
-(`traffic`); shares of attention kernels are their authors' own measurements:
+(`operations`); shares of attention kernels are their authors' own measurements, but for a V100's, which is a guess:
 
 - FlashAttention: 25 to 40% of an A100's peak (Dao, "FlashAttention-2", arXiv:2307.08691, section 1); FlashAttention-2
   twice that: 50 to 73% forward, up to 63% backward, on an A100 with long sequences; 35% of an H100's peak
@@ -27,6 +27,7 @@ ATTENTION: dict[str, dict[str, float]] = {
 STANDARD_SHARE = 0.55
 NARROW_HEADS = 0.88  # heads of 64 and less against heads of 128
 FUSED, EAGER = "fused", "eager"
+LAYER = "layer"
 
 
 @dataclass(frozen=True)
@@ -36,16 +37,16 @@ class Software:
     operations: "fused" or "eager", of norms, activations, rotary positions and the loss. attention: a kernel in
     `ATTENTION`, or "standard", which writes the s² scores to memory. stops_early: whether recomputation leaves out a
     layer's last matrix, whose result nobody needs again. fused_optimizer: one pass over the states, or one for each of
-    Adam's operations. quantized_bytes: of fp8 jobs, moved for each element of a matrix's input or output to scale and
-    cast it.
+    Adam's operations. fused_loss: whether the loss is one kernel where operations are eager. quantized_bytes: of fp8
+    jobs, moved for each element of a matrix's input or output to scale and cast it.
 
     gathers: beside which phases weights are gathered, of "forward" and "backward"; beside the others they are waited
     for. gathers_again: whether they are gathered once more for recomputation. each_tensor: seconds that the program
     takes to prepare a gather, where it gathers and reduces every tensor by itself; None where it does a layer at once.
     reduces: whether gradients are reduced beside the backward pass. reduced_bytes: of a gradient on the wire. bucket:
-    bytes of gradients that DDP and ZeRO-1 and 2 reduce at once; None: all. replicas_once: whether hsdp's replicas
-    exchange gradients once a step, and not for each micro-batch. overlaps_tensor: the share of tensor-parallel
-    collectives that hides.
+    bytes of gradients that DDP and ZeRO-1 and 2 reduce at once; LAYER: those of a layer; None: all. replicas_once:
+    whether hsdp's replicas exchange gradients once a step, and not for each micro-batch. overlaps_tensor: the share of
+    tensor-parallel collectives that hides. overlaps_pipeline: whether what interleaved stages send hides.
     """
 
     name: str
@@ -57,17 +58,19 @@ class Software:
     gathers: tuple[str, ...] = ("forward", "backward")
     each_tensor: float | None = None
     gathers_again: bool = False
-    bucket: float | None = 25 * 2**20
+    bucket: float | str | None = 25 * 2**20
     reduces: bool = True
     overlaps_tensor: float = 0.0
     quantized_bytes: int = 5
     fused_optimizer: bool = True
+    fused_loss: bool = False
     replicas_once: bool = False
+    overlaps_pipeline: bool = False
 
     def __post_init__(self) -> None:
         check_choice("operations", self.operations, (FUSED, EAGER))
         check_choice("attention", self.attention, (*ATTENTION, "standard"))
-        if self.bucket is not None:
+        if self.bucket is not None and self.bucket != LAYER:
             check_amount("a software's bucket", self.bucket, "bytes of gradients", "such as 25 * 2**20")
         if self.each_tensor is not None:
             check_amount("a software's each_tensor", self.each_tensor, "a time in seconds", "such as 380e-6", least=0)
@@ -84,7 +87,9 @@ SOFTWARE: dict[str, Software] = {
         Software(
             "llm-foundry", EAGER, "flash-1",
             "mosaicml/llm-foundry, 2023: FSDP in 16 bit, FlashAttention 1 in Triton, checkpoints not re-entrant; "
-            "Composer's backward_prefetch is BACKWARD_POST unless set: gathers of the backward pass wait for gradients",
+            "Composer's backward_prefetch is BACKWARD_POST unless set: gathers of the backward pass wait for "
+            "gradients. Its loss_fn is a fused kernel unless set; what the published runs had is not stated, and the "
+            "loss is counted as PyTorch's own here (`fused_loss` says what that does to the score)",
             stops_early=True, gathers=("forward",), fused_optimizer=False,
         ),
         Software("FSDP, eager", EAGER, "flash-2", _TORCH, **_FSDP),
@@ -136,12 +141,15 @@ SOFTWARE: dict[str, Software] = {
         Software(
             "NeMo", FUSED, "cudnn",
             "NVIDIA NeMo with Transformer Engine: cuDNN attention, tensor-parallel collectives in pieces, "
-            "distributed optimizer overlapped in buckets of 4e7 elements, casts to fp8 with the scale of earlier steps",
-            overlaps_tensor=_TENSOR_PIECES, quantized_bytes=3, bucket=80 * MB,
+            "distributed optimizer overlapped in buckets of 4e7 elements, casts to fp8 with the scale of earlier "
+            "steps; interleaved stages send beside compute (overlap_p2p_comm)",
+            overlaps_tensor=_TENSOR_PIECES, quantized_bytes=3, bucket=80 * MB, overlaps_pipeline=True,
         ),
         Software(
-            "Llama 3", FUSED, "cudnn", "Llama Team, arXiv:2407.21783, section 3.3: gradients reduced in fp32",
-            reduced_bytes=4,
+            "Llama 3", FUSED, "cudnn",
+            "Llama Team, arXiv:2407.21783, section 3.3: gradients reduced in fp32; FSDP, so a layer at once; stages "
+            "send asynchronously",
+            reduced_bytes=4, bucket=LAYER, overlaps_pipeline=True,
         ),
         Software(
             "ZeRO, compiled", FUSED, "flash-2",
