@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from utils.checks.lab07.rules import Numbers, near, numbers_of
+from utils.checks.lab08.shut import answers_to, shut_to_answers
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake
 from utils.theory.units import GB, MB, KiB
@@ -45,6 +46,7 @@ class Job:
         return self.gpus * self.batch * self.sample
 
     @property
+    @shut_to_answers
     def wanted(self) -> Numbers:
         return self.bytes / self.compute, max(self.compute, self.bytes / self.store)
 
@@ -53,7 +55,7 @@ JOBS = (
     Job("a text model of 7e9 parameters on 1,024 GPUs", 7e9, 4096, 4, 1024, 400e12, 16 * KiB, 1 * GB),
     Job("an image model on 64 GPUs", 86e6, 197, 256, 64, 200e12, 110e3, 20 * GB),
     Job("an image model on 512 GPUs and a slow store", 86e6, 197, 256, 512, 200e12, 110e3, 20 * GB),
-    Job("a video model on 256 GPUs", 2e9, 8192, 2, 256, 350e12, 4 * MB, 3 * GB),
+    Job("a video model on 256 GPUs", 2e9, 8192, 2, 256, 350e12, 4 * MB, 600 * MB),
     Job("a small model on one GPU and a slow disk", 25e6, 1024, 32, 1, 50e12, 2 * MB, 100 * MB),
 )
 
@@ -100,6 +102,14 @@ WRONG_RATE: tuple[tuple[Rule, str], ...] = (
         "return bytes per second, not MB.",
     ),
     (
+        _rate(lambda job: 1e-9),
+        "return bytes per second, not GB.",
+    ),
+    (
+        _rate(lambda job: 1 / job.sample),
+        "the rate is in samples per second; return bytes: `sample_bytes` for each.",
+    ),
+    (
         lambda job: job.bytes,
         "the first number is the bytes of a step; return bytes per *second*: divide by the seconds of a step.",
     ),
@@ -128,6 +138,14 @@ WRONG_STEP: tuple[tuple[Rule, str], ...] = (
         "the step is the shorter of compute and loading: it lasts as long as the longer one.",
     ),
     (
+        lambda job: 1e3 * job.wanted[1],
+        "the step is in milliseconds; return seconds.",
+    ),
+    (
+        lambda job: max(job.compute, job.bytes // job.store),
+        "the loading is cut to whole seconds by `//`; divide with `/`.",
+    ),
+    (
         lambda job: max(job.compute, job.bytes / job.gpus / job.store),
         "the store is counted as if each GPU had one of its own: all share its bytes per second.",
     ),
@@ -144,7 +162,7 @@ def verify(answer: Any) -> str:
 
 def observe(answer: Any, mark: Mark) -> list[Numbers | str]:
     """In a rank."""
-    return [numbers_of(answer(*job.arguments), 2) for job in JOBS]
+    return [numbers_of(each, 2) for each in answers_to([job.arguments for job in JOBS], answer)]
 
 
 def judge(got: Sequence[Numbers | str]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from utils.checks.lab07.rules import Numbers, near, numbers_of
+from utils.checks.lab08.shut import answers_to, shut_to_answers
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake
 from utils.theory.restarts import loss, mean_time_between_failures, young_interval
@@ -42,20 +43,27 @@ class Cluster:
         """Seconds between two failures of the job."""
         return mean_time_between_failures(self.gpus, self.gpu_hours)
 
+    def writing(self, every: float) -> float:
+        """The share of the time that goes into checkpoints."""
+        return self.write / (every * self.step)
+
+    @shut_to_answers
     def avoidable(self, every: float) -> float:
         """The share of the time that depends on the interval: writing, and steps done again."""
-        seconds = every * self.step
-        return self.write / seconds + seconds / 2 / self.failure
+        return self.writing(every) + every * self.step / 2 / self.failure
 
+    @shut_to_answers
     def lost(self, every: float) -> float:
         """With the restarts, to first order."""
         return self.avoidable(every) + self.restart / self.failure
 
+    @shut_to_answers
     def exactly(self, every: float) -> float:
         """The same by Daly's whole formula."""
         return loss(every * self.step, self.write, self.failure, self.restart).lost
 
     @property
+    @shut_to_answers
     def best(self) -> int:
         low = max(1, int(young_interval(self.write, self.failure) / self.step))
         return min((low, low + 1), key=self.avoidable)
@@ -132,12 +140,24 @@ WRONG_SHARE: tuple[tuple[Share, str], ...] = (
         "the restarts are left out of the share that is lost: `restart_seconds` for each failure.",
     ),
     (
-        lambda c, every: c.lost(every) - c.write / (every * c.step),
+        lambda c, every: c.lost(every) - c.writing(every),
         "the writing is left out of the share that is lost: `write_seconds` for each interval.",
     ),
     (
         lambda c, every: c.lost(every) + every * c.step / 2 / c.failure,
         "each failure is counted with a whole interval: on the average it comes in the middle.",
+    ),
+    (
+        lambda c, every: c.avoidable(every) + c.restart / (every * c.step),
+        "the share counts a restart with each checkpoint: one is paid for each *failure*, every M seconds.",
+    ),
+    (
+        lambda c, every: c.writing(every) + (c.lost(every) - c.writing(every)) / c.gpus,
+        "the share takes the failures of *one* GPU: the job of `gpus` of them fails `gpus` times as often.",
+    ),
+    (
+        lambda c, every: c.writing(every) + 3600 * (c.lost(every) - c.writing(every)),
+        "in the share the time between failures is in hours, all else in seconds: 3600 s in an hour.",
     ),
     (
         lambda c, every: c.lost(every) * c.failure,
@@ -164,7 +184,8 @@ def verify(answer: Any) -> str:
 
 def observe(answer: Any, mark: Mark) -> list[Numbers | str]:
     """In a rank."""
-    return [numbers_of(answer(*cluster.arguments), 2) for cluster in CLUSTERS]
+    got = answers_to([cluster.arguments for cluster in CLUSTERS], answer)
+    return [numbers_of(each, 2) for each in got]
 
 
 def judge(got: Sequence[Numbers | str]) -> None:

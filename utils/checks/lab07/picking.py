@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from utils.checks.lab08.shut import answers_to, shut_to_answers
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake
 from utils.theory.units import GB, KiB, format_bytes
@@ -54,6 +55,7 @@ class Law:
         return ring, tree
 
 
+@shut_to_answers
 def law(fabric: Fabric) -> Law:
     n, nodes, each = fabric.ranks, fabric.nodes, fabric.per_node
     return Law(2 * (n - nodes), 2 * (nodes - 1), 2 * (n - 1) / n, 2 * (each - 1), 2 * fabric.rounds, 2 / TREE_RATE)
@@ -70,6 +72,7 @@ FABRICS = (
     Fabric(128, 8, 2 * _US, 12 * _US, 48 * GB),
     Fabric(8, 1, 1 * _US, 0.04, 12.4e6),
     Fabric(33, 2, 5 * _US, 30 * _US, 5 * GB),
+    Fabric(2, 2, 10 * _US, 10 * _US, 12 * GB),  # where one message inside more or less decides
     _FIVE,
 )
 # Where log2 5 that is not rounded up, and one that is rounded down, choose otherwise; in bytes.
@@ -171,8 +174,45 @@ WRONG: tuple[tuple[Callable[[Fabric], Law], str], ...] = (
         "Pieces flow through all levels at once: 2 S, not 2 S log2 R.",
     ),
     (
+        _with(tree_inside=lambda f: 0),
+        "the tree's way inside the nodes is left out: a chain of G ranks passes on G - 1 times, up and down again.",
+    ),
+    (
+        _with(tree_inside=lambda f: f.per_node - 1),
+        "the chain inside a node is counted once: up it goes and down again, 2 (G - 1) messages.",
+    ),
+    (
+        _with(tree_inside=lambda f: 2 * f.per_node),
+        "the chain inside a node is counted with G messages each way: among G ranks there are G - 1.",
+    ),
+    (
+        _with(tree_inside=lambda f: 2 * (f.per_node - 1).bit_length()),
+        "inside a node the tree is counted as a tree: there ranks pass on in a chain, 2 (G - 1) messages.",
+    ),
+    (
+        _with(ring_inside=lambda f: 2 * (f.ranks - 1)),
+        "all of the ring's 2 (N - 1) steps are counted inside, and those across once more: 2 (N - R) stay inside.",
+    ),
+    (
+        _with(ring_inside=lambda f: 2 * (f.per_node - 1)),
+        "ring and tree are counted with as many messages inside: the ring goes through all R nodes, with 2 (N - R) "
+        "messages; the tree's chains pass on in all nodes at once, 2 (G - 1).",
+    ),
+    (
+        _with(ring_inside=lambda f: 0),
+        "the ring's steps inside the nodes are left out: 2 (N - R) of `inside` seconds.",
+    ),
+    (
+        _with(ring_across=lambda f: 2 * f.nodes),
+        "the ring is counted with 2 R steps across: 2 (R - 1) of its 2 (N - 1) steps, one after the other, cross.",
+    ),
+    (
         _with(tree_bytes=lambda f: 2.0),
         "the tree's 2 S are counted at all of `goodput`: it reaches 0.92 of that.",
+    ),
+    (
+        _with(ring_bytes=lambda f: 2 * (f.ranks - 1) / f.ranks / TREE_RATE),
+        "the ring is counted at 0.92 of `goodput` too: that is the tree's alone.",
     ),
     (
         _with(ring_bytes=lambda f: 2.0),
@@ -192,7 +232,8 @@ def verify(answer: Any) -> str:
 
 def observe(answer: Any, mark: Mark) -> list[str]:
     """In a rank: the choice for each question."""
-    return [_text(answer(size, f.nodes, f.per_node, f.inside, f.across, f.goodput)) for f, size in questions()]
+    asked = [(size, f.nodes, f.per_node, f.inside, f.across, f.goodput) for f, size in questions()]
+    return list(map(_text, answers_to(asked, answer)))
 
 
 def _text(choice: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Set
 from typing import Any
 
 from utils.checks.verdict import with_article
@@ -14,11 +15,13 @@ def numbers_of(returned: Any, count: int) -> Numbers | str:
     """`count` finite numbers; else, in words, what was returned."""
     if returned is None:
         return "nothing"
-    if isinstance(returned, str) or not hasattr(returned, "__iter__"):
+    if isinstance(returned, str | bytes | Mapping | Set) or not hasattr(returned, "__iter__"):
         return with_article(type(returned).__name__)
     values = tuple(returned)
     if len(values) != count:
         return f"{len(values)} value{'' if len(values) == 1 else 's'}"
+    if any(isinstance(each, str | bytes) for each in values):  # float("1") is no complaint
+        return f"the values {values!r}"[:80]
     try:
         plain = tuple(float(each) for each in values)
     except (TypeError, ValueError):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from utils.checks.lab07.elsewhere import values_elsewhere
@@ -167,6 +169,13 @@ def judge(store: Store, read: Read) -> None:
             "the shards come in the same order in every epoch: shuffle them, with the epoch as the seed, so that all "
             "readers shuffle alike."
         )
+    if store.count > 9:  # of so many shards no two orders are alike by chance
+        for one, other in combinations(range(EPOCHS), 2):
+            if orders[one] == orders[other]:
+                raise Mistake(
+                    f"epochs {one} and {other} have the same order: give each epoch one of its own, with its number as "
+                    "the seed."
+                )
     left = [frozenset(store.shards).difference(*taken.values()) for taken in read.epochs]
     if left[0] and len(set(left)) == 1:
         raise Mistake(
@@ -230,7 +239,9 @@ def judge_refusal(said: str | None) -> None:
         raise Mistake(f"{case}: some reader has nothing to read, and your function says nothing. Raise a ValueError.")
     if said.startswith("\n"):
         raise Mistake(f"{case}: there your function raises {said.strip()}; raise a ValueError that says why.")
-    if "\n" in said.strip() or str(count) not in said or str(readers) not in said:
+    numbers = re.findall(r"\d+", said)
+    words = re.findall(r"[^\W\d_]{2,}", said)
+    if "\n" in said.strip() or str(count) not in numbers or str(readers) not in numbers or len(words) < 2:
         raise Mistake(
             f"{case}: your ValueError says {said.strip()!r}; one sentence with both numbers, {count} and {readers}, "
             "tells the reader what is wrong."

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import index
 from statistics import mean, median
 from typing import Any
 
 from utils.checks.lab07.timelines import REDUCE, STORIES, Story
+from utils.checks.lab08.shut import answers_to
 from utils.checks.ranks import Mark, run_cases
 from utils.checks.verdict import Mistake, with_article
 
@@ -29,6 +31,12 @@ def _waits(story: Story, rank: int) -> float:
 
 def _last_often(story: Story, rank: int) -> int:
     return sum(late > 0 for late in story.late(rank))
+
+
+def _last_in_half(story: Story) -> int | None:
+    """The rank that comes last most often, if that is in half of the steps at least."""
+    rank = _most(_last_often)(story)
+    return rank if 2 * _last_often(story, rank) >= len(story.steps) else None
 
 
 # A rule that somebody may have followed, for the rank -> what is wrong with it.
@@ -54,6 +62,10 @@ WRONG_RANK: tuple[tuple[Pick, str], ...] = (
     (
         _most(_last_often),
         "you always name one: if no rank comes last in more than half of the steps, nobody sets the pace; return None.",
+    ),
+    (
+        _last_in_half,
+        "you name a rank that comes last in half of the steps: it must be in *more* than half; else return None.",
     ),
 )
 
@@ -125,7 +137,7 @@ def verify(answer: Any) -> str:
     return (
         f"in {len(STORIES)} timelines it is the rank that comes last in more than half of the steps, with the median "
         "of its delay within 10%: with pauses and long first steps of others, two slow ranks, other operations "
-        "beside, no `completed_at`, late in little more than half; and None where all are late in turn."
+        "beside, no `completed_at`, late in little more than half; and None where it is half, or all are late in turn."
     )
 
 
@@ -133,14 +145,16 @@ def observe(number: int, answer: Any, mark: Mark) -> Any:
     """In a rank: what the answer says of one timeline, numbers made plain."""
     story = STORIES[number]
     try:
-        got = answer(story.timeline())
+        (got,) = answers_to([(story.timeline(),)], answer)
     except TypeError:
         if not story.nccl:
             raise
         return NEEDS_THE_END
     if isinstance(got, tuple | list) and len(got) == 2:
         try:
-            return int(got[0]), float(got[1])
+            if isinstance(got[1], str):
+                raise TypeError
+            return index(got[0]), float(got[1])  # a rank is a whole number, of whatever type
         except (TypeError, ValueError):
             return f"a pair of {type(got[0]).__name__} and {type(got[1]).__name__}"
     if got is None:
@@ -154,7 +168,9 @@ def judge(got: Sequence[tuple[int, float] | str | None]) -> None:
         raise Mistake("your function returns nothing, for every timeline; return `(rank, seconds)`.")
     for each in got:
         if isinstance(each, str) and each != NEEDS_THE_END:
-            raise Mistake(f"your function returns {each}; return the pair `(rank, seconds)`, or None.")
+            raise Mistake(
+                f"your function returns {each}; return the pair `(rank, seconds)`, a whole number and seconds, or None."
+            )
     answered = [(story, each) for story, each in zip(STORIES, got, strict=True) if each != NEEDS_THE_END]
     named = [(story, None if each is None else each[0]) for story, each in answered]
     if any(rank != story.straggler for story, rank in named):
@@ -187,7 +203,8 @@ def _wrong_rank(named: Sequence[tuple[Story, int | None]]) -> None:
         raise Mistake(f"{story.name}: you name rank {rank}, and no rank comes last in more than half of the steps.")
     often = f"rank {right} comes last in {_last_often(story, right)} of {len(story.steps)} steps"
     beside = (
-        " Only all-reduces among *all* ranks end a step: `len(op.ranks) == len(timeline)`, and no sends."
+        ' Only all-reduces among *all* ranks end a step: `op.kind == "all_reduce"` and `len(op.ranks) == '
+        "len(timeline)`; sends, broadcasts and all-reduces in pairs stand beside."
         if story.chatter
         else ""
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from utils.checks.lab08.shut import shut_to_answers
 from utils.runtime.recorder import Op
 from utils.runtime.run import Timeline
 
@@ -16,7 +17,7 @@ SIZE = 1_000_000  # bytes
 
 @dataclass(frozen=True)
 class Story:
-    """steps: for each step the seconds that each rank computes. chatter: ranks also send, and reduce in pairs.
+    """steps: for each step the seconds that each rank computes. chatter: ranks also send, reduce in pairs, broadcast.
 
     nccl: no operation has a `completed_at`.
     """
@@ -35,6 +36,7 @@ class Story:
         return [step[rank] - max(s for r, s in enumerate(step) if r != rank) for step in self.steps]
 
     @property
+    @shut_to_answers
     def straggler(self) -> int | None:
         """The rank that comes last in more than half of the steps."""
         counts = [sum(late > 0 for late in self.late(rank)) for rank in range(self.ranks)]
@@ -42,6 +44,7 @@ class Story:
         return most if 2 * counts[most] > len(self.steps) else None
 
     @property
+    @shut_to_answers
     def wanted(self) -> tuple[int, float] | None:
         rank = self.straggler
         return None if rank is None else (rank, median(self.late(rank)))
@@ -65,11 +68,16 @@ class Story:
 
 
 def _chatter(rank: int, ranks: int, number: int, at: float) -> list[Op]:
-    """An all-reduce with the neighbour, and from rank 0 a word to the last: later on high ranks than on low ones."""
+    """An all-reduce with the neighbour, a broadcast to all, for which rank 1 comes last, and from rank 0 a word to the
+    last rank: later on high ranks than on low ones.
+    """
     first = rank - rank % 2
     pair = tuple(range(first, min(first + 2, ranks)))
     at += 0.001 * (ranks - rank)
     found = [_op("all_reduce", pair, f"pair {first}", number + 1, at, at + 0.001)]
+    if ranks > 1:
+        late = 0.004 * (rank == 1)
+        found.append(_op("broadcast", tuple(range(ranks)), "all", number + 1, at + 0.001 + late, at + 0.006))
     if rank in (0, ranks - 1):
         kind = "send" if rank == 0 else "recv"
         peer = ranks - 1 - rank
@@ -108,6 +116,14 @@ STORIES = (
             (0.050, 0.052 + early_or_late, 0.051 - 0.0005 * (number % 2), 0.052)
             for number, early_or_late in enumerate((0.03, -0.02, 0.01, -0.03, 0.05, 0.02, -0.02, 0.04, -0.01))
         ),
+    ),
+    Story(
+        "two ranks, each late in half of the steps",
+        tuple((0.05 + 0.02 * (step % 4 < 2), 0.06 + 0.001 * (step % 3)) for step in range(12)),
+    ),
+    Story(
+        "late in half of the steps, early in the others",
+        tuple((0.050, 0.051, 0.090 if step % 2 else 0.020, 0.052 - 0.004 * (step % 4 == 0)) for step in range(12)),
     ),
     Story(
         "all in turn",

@@ -1,0 +1,7 @@
+"""the step is in milliseconds"""
+
+
+def feed(parameters, tokens, batch, gpus, flops, sample_bytes, store):
+    compute = 6 * parameters * tokens * batch / flops
+    loaded = gpus * batch * sample_bytes
+    return loaded / compute, 1e3 * max(compute, loaded / store)

@@ -1,0 +1,8 @@
+"""the tree's way inside the nodes is left out"""
+
+
+def pick_algorithm(total_bytes, nodes, per_node, inside, across, goodput):
+    ranks = nodes * per_node
+    ring = 2 * (ranks - nodes) * inside + 2 * (nodes - 1) * across + 2 * (ranks - 1) / ranks * total_bytes / goodput
+    tree = 0 * inside + 2 * (nodes - 1).bit_length() * across + 2 * total_bytes / (0.92 * goodput)
+    return "ring" if ring < tree else "tree"

@@ -1,0 +1,8 @@
+"""ring and tree are counted with as many messages inside"""
+
+
+def pick_algorithm(total_bytes, nodes, per_node, inside, across, goodput):
+    ranks = nodes * per_node
+    ring = 2 * (per_node - 1) * inside + 2 * (nodes - 1) * across + 2 * (ranks - 1) / ranks * total_bytes / goodput
+    tree = 2 * (per_node - 1) * inside + 2 * (nodes - 1).bit_length() * across + 2 * total_bytes / (0.92 * goodput)
+    return "ring" if ring < tree else "tree"
