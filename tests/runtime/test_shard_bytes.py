@@ -1,10 +1,10 @@
-"""What a reader of a shard asks its store for: the bytes of the file, and not one for its end."""
+"""What a reader of a shard asks its store for: the bytes of the file, and not one for its end; and what is no shard."""
 
 import pytest
 
-from utils.runtime.storage.bucket import PIECE
+from utils.runtime.storage.bucket import PIECE, TokenBucket
 from utils.runtime.storage.loader import Loader
-from utils.runtime.storage.shards import read_samples, write_shards
+from utils.runtime.storage.shards import read_samples, shards_of, write_shards
 
 
 class Account:
@@ -47,3 +47,30 @@ def test_a_file_that_ends_inside_a_sample_is_told(tmp_path):
     with pytest.raises(ValueError, match=r"ends 6 bytes into a sample"):
         list(read_samples(path, 12, store))
     assert sum(store.taken) == 30
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda path: write_shards(None, 1, 1, 1), "folder is None; it is where the shards are written"),
+        (lambda path: list(read_samples(3, 1)), "path is 3; it is a shard"),
+        (lambda path: TokenBucket(b"bucket", 1), "path is b'bucket'; it is the file that all readers share"),
+        (lambda path: TokenBucket("", 1), "path is ''"),
+        (lambda path: Loader(path, 1, 1), "paths is .*; it is the shards to read: give a list or a tuple"),
+        (lambda path: Loader([path, 5], 1, 1), r"paths\[1\] is 5"),
+        (lambda path: Loader([path], 0, 1), "sample_bytes is 0"),
+        (lambda path: shards_of([path], 2, 2), "rank is 2; .* at most 1"),
+        (lambda path: shards_of([path], 0, 0), "world_size is 0"),
+        (lambda path: shards_of("abc", 0, 1), "paths is 'abc'"),
+    ],
+)
+def test_what_is_no_path_or_no_reader_is_refused_in_one_sentence(call, words, tmp_path):
+    with pytest.raises(ValueError, match=words) as error:
+        call(tmp_path / "file")
+    assert "\n" not in str(error.value)
+
+
+def test_a_path_may_be_a_text(tmp_path):
+    (path,) = write_shards(str(tmp_path), 1, 2, 10)
+    assert len(list(Loader([str(path)], 10, 2))) == 1
+    assert shards_of([str(path)], 0, 1) == (path,)

@@ -13,6 +13,7 @@ import struct
 import time
 from pathlib import Path
 
+from utils.runtime.storage.paths import path_of
 from utils.theory.arguments import check_amount, check_whole
 from utils.theory.units import KiB
 
@@ -31,16 +32,17 @@ class TokenBucket:
     piece and what passes in 20 ms: processes of a busy machine wake so late.
     The file holds one number: when the bucket would be full again if nobody took more (a "generic cell rate
     algorithm", ITU-T I.371). Clocks of the processes of one machine agree.
-    Raises ValueError for numbers out of range, OSError where the system has no file locks.
+    Raises ValueError for numbers out of range and for what is no path, OSError where the system has no file locks.
     """
 
     def __init__(self, path: Path | str, bytes_per_second: float, burst: float | None = None) -> None:
+        where = path_of("path", path, "the file that all readers share")
         check_amount("bytes_per_second", bytes_per_second, "what the store delivers", "such as 10 * MB")
         burst = PIECE + 0.020 * float(bytes_per_second) if burst is None else burst
         check_amount("burst", burst, "bytes that pass at once after a pause", "such as 128 * KiB")
         if fcntl is None:
             raise OSError("this system has no file locks, by which loaders share a store: use Linux or macOS.")
-        self.path, self.bytes_per_second, self.burst = Path(path), float(bytes_per_second), float(burst)
+        self.path, self.bytes_per_second, self.burst = where, float(bytes_per_second), float(burst)
         self.path.touch()
 
     def take(self, size: int) -> float:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
 
 from utils.runtime.storage.bucket import TokenBucket
+from utils.runtime.storage.paths import paths_of
 from utils.runtime.storage.shards import read_samples
 from utils.theory.arguments import check_whole
 
@@ -34,7 +35,7 @@ class Loader:
 
     def __init__(
         self,
-        paths: tuple[Path, ...],
+        paths: Sequence[Path],
         sample_bytes: int,
         batch: int,
         bucket: TokenBucket | None = None,
@@ -42,7 +43,9 @@ class Loader:
     ) -> None:
         check_whole("batch", batch, "how many samples a step takes")
         check_whole("prefetch", prefetch, "how many batches are read ahead", least=0)
-        self._paths, self._sample_bytes, self._batch, self._bucket = paths, sample_bytes, batch, bucket
+        check_whole("sample_bytes", sample_bytes, "the size of a sample")
+        self._paths = paths_of("paths", paths, "the shards to read")
+        self._sample_bytes, self._batch, self._bucket = sample_bytes, batch, bucket
         self._prefetch = prefetch
         self.waited = 0.0
 

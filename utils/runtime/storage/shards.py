@@ -12,11 +12,16 @@ from pathlib import Path
 
 from utils.runtime.storage.accounting import note_read
 from utils.runtime.storage.bucket import PIECE, TokenBucket
-from utils.theory.arguments import check_whole
+from utils.runtime.storage.paths import path_of, paths_of
+from utils.theory.arguments import check_ranks, check_whole
 
 
-def write_shards(folder: Path, shards: int, samples: int, sample_bytes: int) -> tuple[Path, ...]:
-    """`shards` files of `samples` samples each. Sample number i of shard s is made of the byte (s + i) mod 251."""
+def write_shards(folder: Path | str, shards: int, samples: int, sample_bytes: int) -> tuple[Path, ...]:
+    """`shards` files of `samples` samples each. Sample number i of shard s is made of the byte (s + i) mod 251.
+
+    Raises ValueError for sizes below 1 and for what is no path.
+    """
+    folder = path_of("folder", folder, "where the shards are written")
     for name, value in (("shards", shards), ("samples", samples), ("sample_bytes", sample_bytes)):
         check_whole(name, value, "a size of the data")
     paths = tuple(folder / f"shard-{number:05}.bin" for number in range(shards))
@@ -28,17 +33,23 @@ def write_shards(folder: Path, shards: int, samples: int, sample_bytes: int) -> 
 
 
 def shards_of(paths: tuple[Path, ...], rank: int, world_size: int) -> tuple[Path, ...]:
-    """Those that a rank reads: every `world_size`-th, so that no two ranks read the same."""
-    return paths[rank::world_size]
+    """Those that a rank reads: every `world_size`-th, so that no two ranks read the same.
+
+    Raises ValueError for a rank that is none of `world_size`, and for what is no list of paths.
+    """
+    check_ranks("world_size", world_size)
+    check_whole("rank", rank, "one of the ranks", least=0, most=world_size - 1)
+    return paths_of("paths", paths, "all shards")[rank::world_size]
 
 
-def read_samples(path: Path, sample_bytes: int, bucket: TokenBucket | None = None) -> Iterator[bytes]:
+def read_samples(path: Path | str, sample_bytes: int, bucket: TokenBucket | None = None) -> Iterator[bytes]:
     """The samples of one shard, one after the other; with a bucket, as fast as the store delivers.
 
     The bucket is asked for the bytes that the file has, and for no more: the end of a shard costs nothing.
     Raises ValueError if the file ends inside a sample.
     """
     check_whole("sample_bytes", sample_bytes, "the size of a sample")
+    path = path_of("path", path, "a shard")
     with open(path, "rb", buffering=0) as file:
         left = os.fstat(file.fileno()).st_size
         while left and (sample := _read(file, min(left, sample_bytes), bucket)):
