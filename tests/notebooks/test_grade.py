@@ -109,6 +109,11 @@ def test_what_is_no_lab_is_refused_in_one_sentence(tmp_path, capsys):
     lesson = ROOT / "notebooks" / "calculators.ipynb"
     with pytest.raises(NotebookError, match="holds no answer cell of a lab"):
         grade(lesson)
+    stranger = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1", metadata={"tags": ["answer:99.x"]})])
+    write_notebook(stranger, tmp_path / "hidden.ipynb")
+    with pytest.raises(NotebookError, match="holds no answer cell of a lab"):
+        grade(tmp_path / "hidden.ipynb")
+    (tmp_path / "hidden.ipynb").unlink()
     assert commands.main(["grade", str(lesson)]) == 2
     assert commands.main(["grade", str(tmp_path)]) == 2
     assert commands.main(["grade", str(tmp_path / "nobody.ipynb")]) == 2

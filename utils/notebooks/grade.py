@@ -94,6 +94,7 @@ def _lab_of(submission: NotebookNode, path: Path) -> str:
     known = _answer_cells()  # some tools lose tags, and keep ids
     labs = {known[cell.id] for cell in submission.cells if cell.id in known}
     labs |= {exercise.partition(".")[0] for cell in submission.cells for exercise in _answered(cell)}
+    labs &= set(known.values())
     if len(labs) != 1:
         what = f"the answers of labs {', '.join(sorted(labs))}" if labs else "no answer cell of a lab"
         raise NotebookError(f"{path} holds {what}: give a notebook of labs/ that has been worked in.")
