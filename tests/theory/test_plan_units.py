@@ -21,6 +21,23 @@ def test_bytes_between_units_are_the_gradients_of_each_part():
     assert more.unit_bytes < 1.2 * sharded.unit_bytes, "a unit sends hardly more however many there are"
 
 
+def test_parts_of_a_sequence_hold_the_same_weights_and_leave_the_unit_once():
+    """A ring through 4 units of 2 parts leaves each unit once; one unit alone sends nobody anything."""
+    found = hybrid_job("Llama-3-70B", 64, 8, 1, 2, sequence=8192, strategy="ddp")
+    held = PRESETS["Llama-3-70B"].parameters / 8
+    assert found.units == 4
+    assert found.unit_bytes == pytest.approx(8 * collective_bytes("all_reduce", 2 * held, 8))
+    alone = hybrid_job("Llama-3-70B", 64, 1, 1, 64, sequence=131072)
+    assert alone.unit_bytes == 0 < alone.data_bytes
+    assert repr(alone).startswith("1 unit of TP 1 x PP 1 x CP 64") and "sends 0.0 GB to the others" in repr(alone)
+
+
+@pytest.mark.parametrize("name", ["tensor", "pipeline"])
+def test_all_units_are_tried_and_none_is_asked_for(name):
+    with pytest.raises(ValueError, match=f"{name} is 8, but all units are tried here: leave it out, or give it to"):
+        hybrid_jobs("Llama-3-70B", 64, **{name: 8})
+
+
 def test_memory_is_states_and_activations_of_the_first_stage():
     one = hybrid_job("Llama-2-7B", 8, global_batch=8, strategy="ddp", sequence=512)
     states = model_states(PRESETS["Llama-2-7B"].parameters, 8, "ddp").total

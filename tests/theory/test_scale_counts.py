@@ -160,6 +160,16 @@ def test_what_stages_send():
     assert all(SOFTWARE[name].overlaps_pipeline for name in ("NeMo", "Llama 3"))
 
 
+def test_the_largest_stage_sets_the_pace():
+    """80 layers on 32 stages: two or three each, so that 32 stages are no faster than 27 would be."""
+    model, place = PRESETS["Llama-3-70B"], machine("H100 80GB")
+    assert Job(model, 32, 4096, pipeline=32).stage_layers == 3
+    uneven, even = (
+        predict(Job(model, stages, 4096, 1, 64, "ddp", pipeline=stages, software="NeMo"), place) for stages in (32, 40)
+    )
+    assert uneven.parts["matrices"] == pytest.approx(1.5 * even.parts["matrices"])
+
+
 @pytest.mark.parametrize("share", [1.6, 60, 1e6])
 def test_a_share_of_the_peak_is_no_percentage(share):
     job, place = Job(PRESETS["Llama-3.1-8B"], 8, 8192), machine("H100 80GB")

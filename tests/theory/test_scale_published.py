@@ -69,7 +69,7 @@ def test_efficiencies_come_from_the_calibration_rows_alone():
 
 
 def test_the_score_on_rows_that_calibrate_nothing(reference, outside):
-    """Measured: reference 2.7% and 13.1%, outside 3.8% and 14.5%."""
+    """Measured: reference 2.7% and 12.8%, outside 4.0% and 14.5%."""
     for rows, least in ((reference, 160), (outside, 120), ((*reference, *outside), 280)):
         found = summary(rows)
         assert found.rows >= least
@@ -82,7 +82,7 @@ def test_the_score_on_rows_that_calibrate_nothing(reference, outside):
 def test_rows_of_the_same_tables_are_predicted_worse(same_tables):
     """What `score` says of them. ZeRO-3 between nodes is what the model knows least."""
     found = summary(same_tables)
-    assert found.rows == 7 and found.median < 0.1 < 0.4 < found.p90 < found.baseline_p90
+    assert found.rows == 7 and 0.1 < found.median < 0.12 and 0.4 < found.p90 < found.baseline_p90
     far = {row.run.name: row.error for row in same_tables if abs(row.error) > 0.2}
     assert far == {
         "SC21 ZeRO-3 529.6B 1120 GPUs": pytest.approx(0.32, abs=0.01),
@@ -101,7 +101,7 @@ def test_with_a_fused_loss_llm_foundry_is_predicted_worse(monkeypatch):
     known = [fused(run) for run in published_runs()]
     found = calibrated(calibration_rows(known))
     monkeypatch.setattr("utils.theory.scale.efficiency.shares", lambda: found)
-    for runs, median, p90 in ((known, 0.034, 0.147), ([fused(run) for run in published_runs(OUTSIDE)], 0.049, 0.177)):
+    for runs, median, p90 in ((known, 0.034, 0.151), ([fused(run) for run in published_runs(OUTSIDE)], 0.052, 0.177)):
         scored = summary(score(runs, known))
         assert (scored.median, scored.p90) == pytest.approx((median, p90), abs=0.001)
 

@@ -15,7 +15,7 @@ def test_every_question_can_be_read(readable, name, gpus, context):
     asked = UnitQuestion(name, gpus, 8, 2, context, "H100 80GB", 400, 1024)
     assert 1 <= len(asked.jobs) <= 16
     readable(units_scene(asked), WIDTH, HEIGHT)
-    assert "units of TP" in units_words(asked)
+    assert " of TP " in units_words(asked)
 
 
 def test_the_longest_times_stay_in_the_picture(readable):

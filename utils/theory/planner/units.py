@@ -48,8 +48,9 @@ class HybridJob:
 
     @property
     def unit_bytes(self) -> float:
-        """Bytes that all GPUs of a unit send to other units in a step."""
-        return self.data_bytes * self.job.unit
+        """Bytes that all GPUs of a unit send to other units in a step: a ring leaves a unit once, whatever its parts of
+        a sequence (CP), which hold the same weights."""
+        return self.data_bytes * self.job.tensor * self.job.pipeline if self.units > 1 else 0.0
 
     @property
     def fits(self) -> bool:
@@ -68,10 +69,10 @@ class HybridJob:
         job = self.job
         fit = "fits" if self.fits else f"lacks {(self.memory - self.ask.budget) / 1e9:.1f} GB"
         return (
-            f"{self.units} units of TP {job.tensor} x PP {job.pipeline} x CP {job.context}: {self.memory / 1e9:.1f} GB "
-            f"on a GPU ({fit}); each unit sends {self.unit_bytes / 1e9:,.1f} GB to the others, "
-            f"{_plain(self.data_seconds, 2)} s of communication; a step of {_plain(self.prediction.seconds, 3)} s, "
-            f"MFU {self.prediction.mfu:.0%}"
+            f"{self.units} unit{'s' if self.units > 1 else ''} of TP {job.tensor} x PP {job.pipeline} x CP "
+            f"{job.context}: {self.memory / 1e9:.1f} GB on a GPU ({fit}); each unit sends {self.unit_bytes / 1e9:,.1f} "
+            f"GB to the others, {_plain(self.data_seconds, 2)} s of communication; a step of "
+            f"{_plain(self.prediction.seconds, 3)} s, MFU {self.prediction.mfu:.0%}"
         )
 
 
@@ -131,6 +132,11 @@ def hybrid_jobs(model: str | Architecture, gpus: int, **more: object) -> list[Hy
     Those that fit come before those that do not. Arguments as for `hybrid_job`, without the sizes of the unit; where
     none is possible its ValueError for the smallest unit.
     """
+    for name in ("tensor", "pipeline"):
+        if name in more:
+            raise ValueError(
+                f"{name} is {shown(more[name])}, but all units are tried here: leave it out, or give it to hybrid_job"
+            )
     named = ("gpus_per_node", "gpu", "memory", "network", "sequence", "reserve")
     ask = asked(model, gpus, **{name: more[name] for name in named if name in more})  # type: ignore[arg-type]
     found, refused = [], []
@@ -147,7 +153,7 @@ def hybrid_jobs(model: str | Architecture, gpus: int, **more: object) -> list[Hy
 
 def unit_memory(job: Job) -> float:
     """Bytes of a GPU of the first stage at the peak."""
-    model, stage = job.model, job.model.layers / job.pipeline
+    model, stage = job.model, job.stage_layers
     held = (stage * model.parameters_per_layer + _ends(job)) / job.tensor
     ranks = job.ranks * job.context if "optimizer" in SHARDED[job.strategy] else 1
     states = model_states(held, ranks, job.strategy if ranks > 1 else "ddp").total
@@ -183,7 +189,7 @@ def placements(found: HybridJob) -> dict[str, float]:
     if not isinstance(found, HybridJob):
         raise ValueError(f"found is {shown(found)}; give what hybrid_job returns")
     job, machine = found.job, found.ask.machine
-    layers = job.accumulation * job.model.layers / job.pipeline
+    layers = job.accumulation * job.stage_layers
     inner = tensor_collectives(job, machine).seconds * layers
     size = 2 * job.local_tokens * job.model.hidden
     apart = job.gpus // job.tensor

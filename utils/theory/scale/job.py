@@ -91,6 +91,11 @@ class Job:
         return self.gpus // self.unit
 
     @property
+    def stage_layers(self) -> int:
+        """Layers of the largest stage."""
+        return -(-self.model.layers // self.pipeline)
+
+    @property
     def shards(self) -> int:
         """Data-parallel ranks that share out what the strategy shards."""
         if self.strategy == "ddp":

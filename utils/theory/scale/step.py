@@ -10,7 +10,8 @@ Compute as in `compute`, collectives as in `collectives`. What hides and what do
 - Tensor-parallel collectives stand between two matrices: exposed, but for what the software cuts into pieces.
 - What pipeline stages send is waited for, but where the software hides it behind other pieces of the stage.
 - A pipeline of p stages idles (p - 1)/(v m) of the time with m micro-batches and v pieces of each stage (Narayanan et
-  al., SC21, section 2.2); its slowest stage, the one with the head, sets the pace.
+  al., SC21, section 2.2); its slowest stage sets the pace, which has the head and, where layers are not shared out
+  evenly, one layer more than others.
 - All wait for the slowest GPU: each doubling of the nodes costs `SLOWEST`.
 """
 
@@ -140,7 +141,7 @@ def predict(job: Job, machine: Machine, of_peak: float | None = None, of_peak_bf
         of_peak_bf16 = of_peak if job.precision == "bf16" else efficiency(gpu, "bf16")
     of_peak_bf16 = float(of_peak_bf16)
     took = compute_seconds(job, machine, of_peak, of_peak_bf16)
-    stage, m = job.model.layers / job.pipeline, job.accumulation
+    stage, m = job.stage_layers, job.accumulation
     phases = {FORWARD: stage * took.forward.total, BACKWARD: stage * (took.backward.total + took.again.total)}
     phases[BACKWARD] += took.head
     waits = _Waits()
