@@ -80,8 +80,8 @@ def verify(answer: Any) -> str:
     _judge_elsewhere(answer, STORES[0], seen[STORES[0].words][0].value)
     return (
         f"on {len(STORES)} stores with up to 8 ranks and 3 workers no shard is read twice in an epoch, all readers get "
-        "the same number, as many as there are, in another order in each epoch; what is left out differs; and too few "
-        "shards are refused in one sentence."
+        "the same number, the largest for which there are enough, in another order in each epoch; what is left out "
+        "differs; and too few shards are refused in one sentence."
     )
 
 
