@@ -108,8 +108,9 @@ def _draw_timeline(scene: Scene, label: str, timeline: Timeline, scale: float, t
     if any(event.kind == "compute" for event in timeline.events):
         scene.write(_LEFT - 8, top + _LANE / 2 - 1, "exposed", SMALL, align="right")
         for start, end in timeline.exposed_spans:
-            width = max(1.0, (end - start) * scale)
-            _draw_bar(scene, _LEFT + start * scale, top, width, _LANE - 2, COMMUNICATION.colour, True)
+            width = (end - start) * scale
+            if width >= 1.0:  # from one measured computation to the next there are some microseconds: no wait
+                _draw_bar(scene, _LEFT + start * scale, top, width, _LANE - 2, COMMUNICATION.colour, True)
         top += _LANE
     scene.line(_LEFT, top + _GAP / 2, _LEFT + _SPAN, top + _GAP / 2, "#DDDDDD")
     return top + _GAP
