@@ -36,5 +36,5 @@ def efficiency(gpu: Gpu, precision: str) -> float:
     where = [name for name in GPUS if (GPUS[name].like or name, precision) in known or (name, precision) in known]
     raise ValueError(
         f"gpu is {shown(gpu.name)}, for which no published run in {precision} is known here: choose one of "
-        f"{', '.join(where)}, or give the share of the peak that its matrices reach"
+        f"{', '.join(where)}, or another precision"
     )
