@@ -145,6 +145,8 @@ def test_what_stages_send():
     inside = pipeline_sends(Job(model, 8, 4096, 1, 16, "zero1", pipeline=8, software="NeMo"), slow)
     assert inside.level == INSIDE and inside.seconds == pytest.approx(4 * sent / slow.inside_rate)
     assert pipeline_sends(Job(model, 64, 4096, tensor=8), slow).seconds == 0
+    two_on_a_node = Job(model, 64, 4096, 1, 16, "zero1", tensor=4, pipeline=16, software="NeMo")
+    assert pipeline_sends(two_on_a_node, slow).seconds == pytest.approx(found.seconds / 2)  # 4 of its 8 GPUs cross
     waiting = {
         (software, pieces): predict(
             Job(model, 64, 4096, 1, 16, "ddp", tensor=4, pipeline=8, interleaved=pieces, software=software), slow

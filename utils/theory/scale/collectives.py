@@ -135,7 +135,7 @@ def context_collectives(job: Job, machine: Machine) -> Cost:
         return Cost(0.0, INSIDE)
     keys = 2 * 2 * job.local_tokens * model.kv_heads * model.head_dim / job.tensor
     again = {"none": 0.0, "attention": 1.0, "operations": 0.0, "half": 0.5, "full": 1.0}[job.again]
-    return _handed_on((3 + again) * (c - 1) * keys, job.tensor * c, machine)
+    return _handed_on((3 + again) * (c - 1) * keys, job.tensor * c, job.tensor, machine)
 
 
 def pipeline_sends(job: Job, machine: Machine) -> Cost:
@@ -146,11 +146,16 @@ def pipeline_sends(job: Job, machine: Machine) -> Cost:
     if job.pipeline == 1:
         return Cost(0.0, INSIDE)
     sent = 2 * job.interleaved * 2 * job.local_tokens * job.model.hidden / job.tensor
-    return _handed_on(sent, job.gpus, machine)
+    return _handed_on(sent, job.gpus, job.gpus // job.pipeline, machine)
 
 
-def _handed_on(sent: float, span: int, machine: Machine) -> Cost:
-    """What every GPU sends to one other, at once; span: GPUs among which it goes, of one node or of several."""
+def _handed_on(sent: float, span: int, stride: int, machine: Machine) -> Cost:
+    """What every GPU sends to the next, `stride` GPUs on, all at once among `span` GPUs of one node or of several.
+
+    From a node so many GPUs send across as lie between two neighbours, and share its network; all wait for them.
+    """
+    inside = sent / machine.inside_rate
     if span <= machine.gpus_per_node:
-        return Cost(sent / machine.inside_rate, INSIDE)
-    return Cost(sent / (machine.network_rate / machine.gpus_per_node), ACROSS)
+        return Cost(inside, INSIDE)
+    across = sent / (machine.network_rate / min(stride, machine.gpus_per_node))
+    return Cost(across, ACROSS) if across >= inside or stride >= machine.gpus_per_node else Cost(inside, INSIDE)
