@@ -81,7 +81,7 @@ def test_answers_on_which_strategy():
     asked.network, asked.gpus = 400, 1024
     best, fsdp = asked.result.plan.best, asked.result.plan.row("fsdp")
     assert f"HSDP in groups of {best.shard_size}" in answers
-    assert f"the step is {1 - best.seconds / fsdp.seconds:.0%}".replace("%", " %") in answers
+    assert 0.03 < 1 - best.seconds / fsdp.seconds < 0.1 and "a few per cent shorter" in answers
     asked.gpus = 16
     assert asked.result.plan.best is None
     held, budget = asked.result.plan.row("fsdp").memory / GB, asked.result.plan.ask.budget / GB
@@ -105,9 +105,9 @@ def test_answers_on_units():
     asked.network = 400
     job, seconds = asked.result.best.job, asked.result.best.prediction.seconds
     unit = f"TP {job.tensor} \N{MULTIPLICATION SIGN} PP {job.pipeline}"
-    assert f"{unit}, with {seconds:.1f} s: only two units" in answers and asked.result.best.units == 2
-    fsdp = Planner("Llama-2-70B", 64, network=400, sequence=2048, sequences=4).result.plan.best.seconds
-    assert f"the planner's {fsdp:.1f} s" in CELLS["calc-units"] and seconds < fsdp
+    taken = Planner("Llama-2-70B", 64, network=400, sequence=2048, sequences=4).result.plan.best
+    assert f"{unit}, in about two thirds of FSDP's time: only two units" in answers and asked.result.best.units == 2
+    assert taken.strategy == "fsdp" and 0.62 < seconds / taken.seconds < 0.72
 
 
 def test_answers_on_a_buckets_way():
