@@ -171,6 +171,17 @@ def test_shares_are_judged_one_thing_at_a_time():
     assert "read twice by rank 0, worker 0" in told(sharing.judge, store, sharing.Read(twice, twice))
     few = ({(0, 0): ("shard-000",), (1, 0): ("shard-001",)},)
     assert "each reader gets 1 shards, and there are 3" in told(sharing.judge, store, sharing.Read(few, few))
+    store = sharing.Store(10, 2, 1)
+    again = shares(store, store.shards, store.shards[::-1], store.shards)
+    assert "epochs 0 and 2 have the same order" in told(sharing.judge, store, sharing.Read(again, again))
+
+
+@pytest.mark.parametrize(
+    "said", ["(5, 6)", "15 shards for 16 readers", "5 shards,\nand 6 readers", "", "readers, 6, are many"]
+)
+def test_a_refusal_is_a_sentence_with_both_numbers(said):
+    assert "one sentence with both numbers, 5 and 6" in told(sharing.judge_refusal, said)
+    sharing.judge_refusal("5 shards, 6 readers")
 
 
 def test_as_many_shards_as_readers_are_enough():
