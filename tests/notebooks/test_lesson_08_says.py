@@ -49,5 +49,5 @@ def test_the_two_rows_far_below_their_neighbours():
     rows = [row for row in (*score(), *score(published_runs(OUTSIDE))) if row.run.name.startswith("llm-foundry 760m")]
     rows = {row.run.name: row for row in rows if "H100" in row.run.name}
     odd = rows.pop("llm-foundry 760m s2048 8xH100-80GB mb24x2")
-    assert round(100 * odd.run.mfu) == 35 and odd.error > 0.15
-    assert len(rows) == 8 and all(abs(row.error) < 0.085 for row in rows.values())
+    assert round(100 * odd.run.mfu) == 35 and odd.error > 0.2
+    assert len(rows) == 8 and all(abs(row.error) < 0.12 for row in rows.values())

@@ -69,11 +69,11 @@ def test_efficiencies_come_from_the_calibration_rows_alone():
 
 
 def test_the_score_on_rows_that_calibrate_nothing(reference, outside):
-    """Measured: reference 2.7% and 12.8%, outside 4.0% and 14.5%."""
+    """Measured: reference 3.4% and 15.1%, outside 5.2% and 17.7%."""
     for rows, least in ((reference, 160), (outside, 120), ((*reference, *outside), 280)):
         found = summary(rows)
         assert found.rows >= least
-        assert found.median <= 0.05 and found.p90 <= 0.15
+        assert found.median <= 0.06 and found.p90 <= 0.18
         assert found.median < found.baseline_median and found.median < found.best_median
         assert found.p90 < found.baseline_p90 and found.p90 < found.best_p90
     assert summary(reference).best_median < 0.08, "the best constant is no straw man"
@@ -85,25 +85,9 @@ def test_rows_of_the_same_tables_are_predicted_worse(same_tables):
     assert found.rows == 7 and 0.1 < found.median < 0.12 and 0.4 < found.p90 < found.baseline_p90
     far = {row.run.name: row.error for row in same_tables if abs(row.error) > 0.2}
     assert far == {
-        "SC21 ZeRO-3 529.6B 1120 GPUs": pytest.approx(0.32, abs=0.01),
-        "SC21 ZeRO-3 529.6B 2240 GPUs": pytest.approx(0.57, abs=0.01),
+        "SC21 ZeRO-3 529.6B 1120 GPUs": pytest.approx(0.31, abs=0.01),
+        "SC21 ZeRO-3 529.6B 2240 GPUs": pytest.approx(0.56, abs=0.01),
     }
-
-
-def test_with_a_fused_loss_llm_foundry_is_predicted_worse(monkeypatch):
-    """What `score` says of it: its loss_fn is fused_crossentropy unless a run sets another."""
-
-    def fused(run):
-        if run.job.software.name != "llm-foundry":
-            return run
-        return replace(run, job=replace(run.job, software=replace(run.job.software, fused_loss=True)))
-
-    known = [fused(run) for run in published_runs()]
-    found = calibrated(calibration_rows(known))
-    monkeypatch.setattr("utils.theory.scale.efficiency.shares", lambda: found)
-    for runs, median, p90 in ((known, 0.034, 0.151), ([fused(run) for run in published_runs(OUTSIDE)], 0.052, 0.177)):
-        scored = summary(score(runs, known))
-        assert (scored.median, scored.p90) == pytest.approx((median, p90), abs=0.001)
 
 
 def test_another_choice_of_calibration_rows_changes_little():

@@ -88,9 +88,8 @@ SOFTWARE: dict[str, Software] = {
             "llm-foundry", EAGER, "flash-1",
             "mosaicml/llm-foundry, 2023: FSDP in 16 bit, FlashAttention 1 in Triton, checkpoints not re-entrant; "
             "Composer's backward_prefetch is BACKWARD_POST unless set: gathers of the backward pass wait for "
-            "gradients. Its loss_fn is a fused kernel unless set; what the published runs had is not stated, and the "
-            "loss is counted as PyTorch's own here (`fused_loss` says what that does to the score)",
-            stops_early=True, gathers=("forward",), fused_optimizer=False,
+            "gradients; its loss_fn is fused_crossentropy unless set, and benchmarking/submit_benchmarks.py does not",
+            stops_early=True, gathers=("forward",), fused_optimizer=False, fused_loss=True,
         ),
         Software("FSDP, eager", EAGER, "flash-2", _TORCH, **_FSDP),
         Software("FSDP, compiled", FUSED, "flash-2", f"{_TORCH}; torch.compile on each layer", **_FSDP),
