@@ -12,7 +12,7 @@ from utils.checks.lab08.job import STRATEGIES, Job, Step
 from utils.checks.lab08.laws import JOBS, covered, expected
 from utils.checks.lab08.recorded import step_times
 from utils.checks.lab08.score import Score, points
-from utils.checks.lab08.shut import AsksTheCheck, answers_to
+from utils.checks.shut import AsksTheCheck, answers_to
 from utils.checks.verdict import Mistake
 from utils.runtime.recorder import Op
 from utils.runtime.run import Timeline

@@ -13,8 +13,9 @@ from utils.views.infra_feed_calculator import STORES, FeedCalculator
 from utils.views.infra_restarts import share
 from utils.views.infra_restarts_calculator import RestartsCalculator
 from utils.views.infra_way_calculator import OVERSUBSCRIPTIONS, WayCalculator
+from utils.views.job_calculator import NETWORKS
 from utils.views.planner_units_widget import UnitCalculator
-from utils.views.planner_widget import NETWORKS, Planner
+from utils.views.planner_widget import Planner
 
 CELLS = {cell.id: cell.source for cell in read_notebook(ROOT / "notebooks/calculators.ipynb").cells}
 LARGE, SMALL = PRESETS["Llama-2-70B"], PRESETS["Llama-2-7B"]

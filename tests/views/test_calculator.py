@@ -14,7 +14,14 @@ from utils.views.lettering import outline
 
 for module in pkgutil.iter_modules(views.__path__):
     importlib.import_module(f"utils.views.{module.name}")
-KINDS = sorted(Calculator.__subclasses__(), key=lambda kind: kind.__name__)
+
+
+def kinds_of(base):
+    """Those that no other calculator is made from."""
+    return [each for kind in base.__subclasses__() for each in kinds_of(kind) or [kind]]
+
+
+KINDS = sorted(kinds_of(Calculator), key=lambda kind: kind.__name__)
 
 FONT, READOUT = 13, 72  # pixels: of Jupyter's letters, and of the place for a slider's value
 

@@ -6,8 +6,9 @@ from utils.theory.models import PRESETS
 from utils.theory.planner import plan
 from utils.views.board import extent
 from utils.views.figure import WIDTH
+from utils.views.job_calculator import NETWORKS
 from utils.views.planner import HEIGHT, MOST_ROWS, chosen_rows, plan_picture, plan_scene, plan_words
-from utils.views.planner_widget import NETWORKS, PER_NODE, Planner
+from utils.views.planner_widget import PER_NODE, Planner
 from utils.views.png import size
 
 

@@ -11,16 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ipywidgets import Dropdown, SelectionSlider
+from ipywidgets import SelectionSlider
 
-from utils.theory.models import PRESETS
 from utils.theory.planner import Plan, plan
-from utils.theory.scale.hardware import GPUS as TYPES
-from utils.views.calculator import Calculator
-from utils.views.controls import GPUS, MICRO_BATCHES, SEQUENCES, name_control, named, number_control
+from utils.views.controls import GPUS, named, number_control
+from utils.views.job_calculator import JobCalculator
 from utils.views.planner import HEIGHT, plan_scene, plan_words
 
-NETWORKS = (10, 25, 50, 100, 200, 400, 800, 1600, 3200)  # Gbit/s of a node
 PER_NODE = (1, 2, 4, 8)
 
 
@@ -32,7 +29,7 @@ class Result:
     words: str
 
 
-class Planner(Calculator):
+class Planner(JobCalculator):
     """Seven controls, a sentence and a picture. One figure is kept; a move redraws it into the same image widget.
 
     model: a name in `theory.models.PRESETS`. gpus: a power of two from 1 to 1024. gpus_per_node: 1 to 8, at most all
@@ -52,44 +49,15 @@ class Planner(Calculator):
         sequence: int = 4096,
         sequences: int = 4,
     ) -> None:
-        super().__init__(HEIGHT, words_height=164)
-        self._model = Dropdown(options=list(PRESETS), **named("Model", "Which model", 250, 50))
-        self._gpus = SelectionSlider(options=GPUS, **named("GPUs", "How many GPUs, in all", 240, 46))
+        super().__init__(HEIGHT, 164, GPUS, "Of each GPU in a step")
         self._gpus_per_node = SelectionSlider(options=PER_NODE, **named("GPUs per node", "On each node", 270, 98))
-        self._gpu = Dropdown(options=list(TYPES), **named("GPU", "Its type, and so its memory and links", 190, 40))
-        self._network = SelectionSlider(
-            options=[(f"{rate:,}", rate) for rate in NETWORKS],
-            **named("Network, Gbit/s", "What a node has to the others, all its cards together", 280, 106),
-        )
-        self._sequence = SelectionSlider(
-            options=[(f"{size:,}", size) for size in SEQUENCES], **named("Tokens", "Tokens in a sequence", 230, 52)
-        )
-        self._sequences = SelectionSlider(
-            options=MICRO_BATCHES, **named("Sequences per GPU", "Of each GPU in a step", 308, 132)
-        )
-        controls = (
-            self._model,
-            self._gpus,
-            self._gpus_per_node,
-            self._gpu,
-            self._network,
-            self._sequence,
-            self._sequences,
-        )
-        self.lay_out(controls)
-        self.model, self.gpus, self.gpus_per_node, self.gpu = model, gpus, gpus_per_node, gpu
-        self.network, self.sequence, self.sequences = network, sequence, sequences
-        for control in controls:
-            control.observe(self._redraw, names="value")
-        self._redraw()
+        self.begin(
+            (self._gpus_per_node,), model=model, gpus=gpus, gpus_per_node=gpus_per_node, gpu=gpu, network=network,
+            sequence=sequence, sequences=sequences,
+        )  # fmt: skip
 
-    model = name_control(tuple(PRESETS), "The preset's name.")
     gpus = number_control(GPUS, "The number of GPUs, a power of two from 1 to 1024.")
     gpus_per_node = number_control(PER_NODE, "GPUs on each node, 1 to 8; at most all GPUs count.")
-    gpu = name_control(tuple(TYPES), "The type of GPU, one of `theory.scale.GPUS`.")
-    network = number_control(NETWORKS, "Gbit/s of a node to the others, one of `NETWORKS`.")
-    sequence = number_control(SEQUENCES, "Tokens in a sequence, a power of two from 512 to 131,072.")
-    sequences = number_control(MICRO_BATCHES, "Sequences of each GPU in a step, a power of two from 1 to 64.")
 
     def _redraw(self, _change: Any = None) -> None:
         found = plan(
@@ -98,7 +66,7 @@ class Planner(Calculator):
             min(self.gpus_per_node, self.gpus),
             self.gpu,
             network=self.network,
-            sequence=min(self.sequence, PRESETS[self.model].learned_positions or self.sequence),
+            sequence=self.tokens,
             global_batch=self.gpus * self.sequences,
         )
         words = plan_words(found)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from utils.checks.lab07.rules import Numbers, near, numbers_of
-from utils.checks.lab08.shut import answers_to, shut_to_answers
 from utils.checks.ranks import Mark, run_cases
+from utils.checks.shut import answers_to, shut_to_answers
 from utils.checks.verdict import Mistake
 from utils.theory.restarts import loss, mean_time_between_failures, young_interval
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from utils.checks.lab08.shut import answers_to, shut_to_answers
 from utils.checks.ranks import Mark, run_cases
+from utils.checks.shut import answers_to, shut_to_answers
 from utils.checks.verdict import Mistake
 from utils.theory.units import GB, KiB, format_bytes
 

@@ -9,8 +9,8 @@ from statistics import mean, median
 from typing import Any
 
 from utils.checks.lab07.timelines import REDUCE, STORIES, Story
-from utils.checks.lab08.shut import answers_to
 from utils.checks.ranks import Mark, run_cases
+from utils.checks.shut import answers_to
 from utils.checks.verdict import Mistake, with_article
 
 NEEDS_THE_END = "the end of an operation"  # that it has none made the answer fail

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from utils.checks.lab08.shut import shut_to_answers
+from utils.checks.shut import shut_to_answers
 from utils.runtime.recorder import Op
 from utils.runtime.run import Timeline
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from utils.checks.lab08.job import FP32, Job, Step
-from utils.checks.lab08.shut import shut_to_answers
+from utils.checks.shut import shut_to_answers
 from utils.theory.memory import model_states
 from utils.theory.sharing import Link
 from utils.theory.step_time import Layer, simulate_step

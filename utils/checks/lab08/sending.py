@@ -8,8 +8,8 @@ from typing import Any
 from utils.checks.lab08.job import STRATEGIES, Job
 from utils.checks.lab08.laws import JOBS, sent
 from utils.checks.lab08.named import apart, listed, near, plain_number, raise_named, shown
-from utils.checks.lab08.shut import answers_to
 from utils.checks.ranks import Mark, run_cases
+from utils.checks.shut import answers_to
 from utils.checks.verdict import Mistake
 
 Pair = tuple[float, float]

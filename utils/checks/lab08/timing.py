@@ -9,8 +9,8 @@ from typing import Any
 from utils.checks.lab08.job import STRATEGIES, Job
 from utils.checks.lab08.laws import JOBS, seconds
 from utils.checks.lab08.named import apart, near, plain_number, raise_named
-from utils.checks.lab08.shut import answers_to, shut_to_answers
 from utils.checks.ranks import Mark, run_cases
+from utils.checks.shut import answers_to, shut_to_answers
 from utils.checks.verdict import Mistake
 from utils.theory.units import format_seconds
 
