@@ -10,16 +10,18 @@ from utils.theory.scale import changes, published_runs, score, summary
 from utils.theory.scale.feasible import fits
 from utils.theory.scale.score import NOISE
 
-OUTSIDE = Path(__file__).parents[1] / "tests" / "data" / "published_runs_outside.csv"
+TABLES = Path(__file__).parents[1] / "tests" / "data"
+ELSEWHERE = {"outside": "published_runs_outside.csv", "same tables": "published_runs_same_tables.csv"}
 
 
 def main() -> None:
     """Print the figures: errors of the model and of the baseline, in per cent of the published throughput."""
     reference = score()
     sets = {"reference": reference}
-    if OUTSIDE.exists():
-        sets["outside"] = score(published_runs(OUTSIDE))
-        sets["all"] = (*reference, *sets["outside"])
+    for name, file in ELSEWHERE.items():
+        if (TABLES / file).exists():
+            sets[name] = score(published_runs(TABLES / file))
+    sets["all"] = tuple(row for rows in sets.values() for row in rows)
     for name, rows in sets.items():
         found = summary(rows)
         for what, model, baseline, best in (
