@@ -15,6 +15,8 @@ from utils.notebooks.errors import NotebookError
 if TYPE_CHECKING:
     from utils.notebooks.grade import Graded
 
+LONGEST_TIMEOUT = 86_400  # seconds: a day
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
@@ -30,36 +32,58 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Judge one notebook after the other; a notebook that cannot be judged is named and passed over."""
-    from utils.notebooks.grade import grade, submissions
+    from utils.notebooks.grade import grade
+    from utils.notebooks.submission import submissions
 
-    if not 0 < options.timeout < float("inf"):
-        print(f"python -m utils grade: --timeout is {options.timeout:g}; give seconds, such as 300", file=sys.stderr)
-        return 2
-    graded, left_out = [], 0
+    if not 0 < options.timeout <= LONGEST_TIMEOUT:
+        return _complain(f"--timeout is {options.timeout:g}; give seconds, above 0 and up to {LONGEST_TIMEOUT}")
+    graded = []
+    left_out = [_complain(f"{path} holds no notebook") for path in options.paths if _is_empty(path)]
     for path in submissions(options.paths):
         try:
             graded.append(grade(path, options.timeout))
         except NotebookError as error:
-            left_out += 1
-            print(f"python -m utils grade: {error}", file=sys.stderr)
-            continue
-        if not options.json:
-            print(told(graded[-1]), flush=True)
+            left_out.append(_complain(str(error)))
+        except Exception as error:  # one that nobody has foreseen must not cost the others their verdicts
+            left_out.append(_complain(f"{path} could not be judged, {type(error).__name__}: {error}"))
+        else:
+            if not options.json:
+                _show(told(graded[-1]))
     if not graded:
-        print(
-            "python -m utils grade: there is no lab to judge; name notebooks or folders that hold some", file=sys.stderr
-        )
-        return 2
+        return _complain("there is no lab to judge; name notebooks or folders that hold some")
     if options.json:
         print(json.dumps([as_json(each) for each in graded], indent=2))
     elif len(graded) > 1:
-        print(f"\n{summed_up(graded)}")
-    return int(left_out > 0 or any(each.passed < len(each.exercises) for each in graded))
+        _show(f"\n{summed_up(graded)}")
+    return int(bool(left_out) or any(each.passed < len(each.exercises) for each in graded))
+
+
+def _is_empty(path: Path) -> bool:
+    from utils.notebooks.submission import submissions
+
+    return path.is_dir() and not submissions([path])
+
+
+def _complain(sentence: str) -> int:
+    from utils.notebooks.grade import in_a_line
+
+    print(f"python -m utils grade: {in_a_line(sentence)}", file=sys.stderr)
+    return 2
+
+
+def _show(text: str) -> None:
+    """Print what a terminal may be unable to show: another encoding than UTF-8 must not end the command."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
 
 
 def told(graded: Graded) -> str:
     """The submission in a line, and a line for each exercise that has not passed."""
-    lines = [f"{graded.path}: lab {graded.lab}, {graded.passed} of {len(graded.exercises)} passed"]
+    from utils.notebooks.grade import in_a_line
+
+    version = ", of another version of the lab" if graded.other_version else ""
+    path = in_a_line(str(graded.path))
+    lines = [f"{path}: lab {graded.lab}, {graded.passed} of {len(graded.exercises)} passed{version}"]
     lines += [
         f"  {each.state} · {each.exercise_id}: {each.message}" for each in graded.exercises if each.state != "passed"
     ]
@@ -86,4 +110,10 @@ def summed_up(every: Sequence[Graded]) -> str:
 def as_json(graded: Graded) -> dict:
     """For a program."""
     exercises = [{"id": each.exercise_id, "state": each.state, "message": each.message} for each in graded.exercises]
-    return {"path": str(graded.path), "lab": graded.lab, "passed": graded.passed, "exercises": exercises}
+    return {
+        "path": str(graded.path),
+        "lab": graded.lab,
+        "passed": graded.passed,
+        "other_version": graded.other_version,
+        "exercises": exercises,
+    }

@@ -10,10 +10,18 @@ from utils.grade import summed_up
 from utils.notebooks.build_labs import lab_from
 from utils.notebooks.errors import NotebookError
 from utils.notebooks.files import ROOT, read_notebook, write_notebook
-from utils.notebooks.grade import Graded, Judged, grade, submissions
+from utils.notebooks.grade import Graded, Judged, grade, in_a_line
 
 SOLVED = ROOT / "solutions" / "03_ring_cost.ipynb"
 RIGHT = {cell.id: cell.source for cell in read_notebook(SOLVED).cells}
+# What a check uses, bound anew: none of it may turn a verdict or hide it.
+REBOUND = """
+import io, json, sys, utils.checks
+utils.check = utils.checks.check = utils.checks._judge = lambda *given: utils.checks.Verdict("passed", "", "")
+dumps = json.dumps
+json.dumps = lambda given, **how: dumps(["passed", ""] if isinstance(given, list) else given, **how)
+sys.stdout = io.StringIO()
+"""
 WRONG = "def all_gather_ring(chunk):\n    return [chunk]\n"
 
 
@@ -43,7 +51,7 @@ def worked(tmp_path_factory):
         "check = print = lambda *given: 'passed'",
         without=("03-imports", "03-ring-or-tree-check", "03-bandwidths-check"),
         bandwidths_answer="def bandwidths(*given):\n    return by_hand(*given)\n",
-        all_gather_ring_answer=WRONG,
+        all_gather_ring_answer=WRONG + REBOUND,
         all_gather_ring_check="print('passed · 03.all_gather_ring: verified')",
         fit_alpha_beta_answer="def fit_alpha_beta(\n",
     )
@@ -92,6 +100,16 @@ def test_a_cell_that_hangs_costs_its_seconds_and_nothing_else(tmp_path):
 
 
 @pytest.mark.rest
+def test_a_cell_that_survives_its_interrupt_does_not_hold_up_the_others(tmp_path):
+    path = submission(tmp_path, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True:\n    pass\n")
+    lab = read_notebook(path)
+    lab.cells.insert(0, lab.cells.pop())
+    write_notebook(lab, path)
+    graded = grade(path, timeout=20)
+    assert {each.message for each in graded.exercises} == {"a cell before it could not be interrupted."}
+
+
+@pytest.mark.rest
 def test_who_ends_the_kernel_is_not_judged_from_there_on(tmp_path):
     path = submission(
         tmp_path,
@@ -122,12 +140,24 @@ def test_what_is_no_lab_is_refused_in_one_sentence(tmp_path, capsys):
     assert "There is no notebook" in said and "there is no lab to judge" in said and "--timeout is 0" in said
 
 
-def test_folders_are_searched_and_hidden_ones_are_not(tmp_path):
-    for name in ("b/03.ipynb", "a/03.ipynb", "a/.ipynb_checkpoints/03-checkpoint.ipynb", "a/notes.txt"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    found = submissions([tmp_path, tmp_path / "a" / "03.ipynb"])
-    assert [path.relative_to(tmp_path).as_posix() for path in found] == ["a/03.ipynb", "b/03.ipynb"]
+def test_a_message_is_one_line_that_steers_no_terminal():
+    assert in_a_line("a\nx.ipynb: 8 of 8 passed\x1b[2J\ud800") == "a x.ipynb: 8 of 8 passed\\x1b[2J\\xd800"
+    assert len(in_a_line("x" * 10**6)) < 700
+
+
+def test_an_unforeseen_error_costs_one_submission_alone(tmp_path, monkeypatch, capsys):
+    each = Judged("03.bandwidths", "passed", "")
+
+    def graded(path, timeout):
+        return {"b": Graded(path, "03", (each,), other_version=True)}[path.stem]
+
+    monkeypatch.setattr("utils.notebooks.grade.grade", graded)
+    for name in "ab":
+        (tmp_path / f"{name}.ipynb").touch()
+    assert commands.main(["grade", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    assert "a.ipynb could not be judged, KeyError" in said.err and said.err.count("\n") == 1
+    assert "b.ipynb: lab 03, 1 of 1 passed, of another version of the lab" in said.out
 
 
 def test_the_summary_counts_states_and_names_the_most_frequent_mistake(tmp_path):
@@ -149,4 +179,6 @@ def test_the_command_as_json(tmp_path, monkeypatch, capsys):
     assert commands.main(["grade", str(tmp_path), "--json"]) == 1
     (told,) = json.loads(capsys.readouterr().out)
     exercise = {"id": "03.bandwidths", "state": "mistake", "message": "too large"}
-    assert told == {"path": str(tmp_path / "03.ipynb"), "lab": "03", "passed": 0, "exercises": [exercise]}
+    assert told == {"path": str(tmp_path / "03.ipynb"), "lab": "03", "passed": 0, "exercises": [exercise]} | {
+        "other_version": False
+    }

@@ -34,7 +34,7 @@ IMPORTS = "answer-imports"
 _KNOWN_TAG = re.compile(
     rf"{SOLUTION_ONLY}|{IMPORTS}|{ANSWER}\d\d\.[a-z]\w*|nbval-ignore-output|(nbval-)?raises-exception"
 )
-_STAMP = "built_as"
+STAMP = "built_as"
 
 
 def build_labs(root: Path = ROOT, force: bool = False) -> list[Path]:
@@ -72,7 +72,7 @@ def holds_work(path: Path) -> bool:
     if not path.exists():
         return False
     lab = read_notebook(path)
-    return lab.metadata.get(_STAMP) != _fingerprint(lab)
+    return lab.metadata.get(STAMP) != _fingerprint(lab)
 
 
 def lab_from(solution: NotebookNode, path: Path) -> NotebookNode:
@@ -83,7 +83,7 @@ def lab_from(solution: NotebookNode, path: Path) -> NotebookNode:
     _refuse_leaks(solution, cells, path)
     lab = nbformat.v4.new_notebook(cells=cells, metadata=notebook_metadata())
     lab.nbformat_minor = 5
-    lab.metadata[_STAMP] = _fingerprint(lab)
+    lab.metadata[STAMP] = _fingerprint(lab)
     return lab
 
 

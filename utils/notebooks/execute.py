@@ -6,7 +6,7 @@ What is stored depends on the cells alone: no widget state, no times of executio
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nbclient import NotebookClient
@@ -46,6 +46,7 @@ def run_notebook(
     allow_errors: bool = False,
     timeout: float = CELL_TIMEOUT,
     go_on: bool = False,
+    environment: Mapping[str, str] | None = None,
 ) -> NotebookNode:
     """Execute a notebook in a fresh kernel of this Python, in the folder of `path`; changes and returns `notebook`.
 
@@ -54,7 +55,8 @@ def run_notebook(
         path: Names the notebook in messages; its folder is the kernel's working directory.
         allow_errors: Go on after a cell that raises; its output then holds the error.
         timeout: Seconds that one cell may take.
-        go_on: Interrupt a cell that takes longer, and go on with the next one.
+        go_on: Interrupt a cell that takes longer, and go on with the next one if that has stopped it.
+        environment: Variables that the kernel has besides those of this process.
 
     Raises NotebookError, naming the cell, when a cell fails, hangs or ends the kernel.
     """
@@ -65,6 +67,10 @@ def run_notebook(
         resources={"metadata": {"path": str(Path(path).resolve().parent)}},
         timeout=timeout,
         interrupt_on_timeout=go_on,
+        # A cell that survives its interrupt, as `except: pass` in a loop does, would else be interrupted for ever.
+        error_on_timeout={"ename": "KeyboardInterrupt", "evalue": "", "traceback": []} if go_on else None,
+        raise_on_iopub_timeout=go_on,
+        iopub_timeout=15 if go_on else 4,
         allow_errors=allow_errors,
         coalesce_streams=True,
         store_widget_state=False,
@@ -77,7 +83,8 @@ def run_notebook(
     )
     try:
         # Under pytest, which sets this variable, ipykernel would not show what child processes print.
-        client.execute(env={name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"})
+        given = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+        client.execute(env=given | dict(environment or {}))
     except CellTimeoutError:
         raise NotebookError(f"{place(path, running[-1])} did not finish within {timeout:g} seconds.") from None
     except DeadKernelError:
