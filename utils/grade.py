@@ -95,7 +95,7 @@ def summed_up(every: Sequence[Graded]) -> str:
     lines = []
     for lab in sorted({graded.lab for graded in every}):
         of_lab = [graded.exercises for graded in every if graded.lab == lab]
-        lines.append(f"lab {lab}, {len(of_lab)} submissions")
+        lines.append(f"lab {lab}, {len(of_lab)} submission{'s' * (len(of_lab) > 1)}")
         for each in zip(*of_lab, strict=True):
             states = Counter(judged.state for judged in each)
             counts = ", ".join(
