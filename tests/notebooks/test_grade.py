@@ -88,10 +88,11 @@ def test_lost_tags_and_a_deleted_answer_are_no_hindrance(tmp_path):
 
 
 @pytest.mark.rest
-def test_a_cell_that_hangs_costs_its_seconds_and_nothing_else(tmp_path):
+@pytest.mark.parametrize("does", ["pass", "print('x' * 1000)"])
+def test_a_cell_that_hangs_costs_its_seconds_and_nothing_else(tmp_path, does):
     path = submission(
         tmp_path,
-        all_gather_ring_answer="while True:\n    pass\n",
+        all_gather_ring_answer=f"while True:\n    {does}\n",
         bandwidths_answer=RIGHT["03-bandwidths-answer"],
     )
     graded = grade(path, timeout=10)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
@@ -17,6 +18,7 @@ from utils.notebooks.errors import NotebookError
 from utils.notebooks.files import ROOT, notebook_metadata, place, read_notebook, shown, write_notebook
 
 CELL_TIMEOUT = 300.0
+_MOST_OUTPUTS = 100  # of a cell that is passed over if it tells more
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _CELL_METADATA_OF_A_RUN = ("execution", "ExecuteTime", "collapsed", "scrolled", "trusted")
 
@@ -55,13 +57,14 @@ def run_notebook(
         path: Names the notebook in messages; its folder is the kernel's working directory.
         allow_errors: Go on after a cell that raises; its output then holds the error.
         timeout: Seconds that one cell may take.
-        go_on: Interrupt a cell that takes longer, and go on with the next one if that has stopped it.
+        go_on: Interrupt a cell that takes longer, and go on with the next one if that has stopped it. What cells print
+            is passed over then, so that one which prints without end fills no memory.
         environment: Variables that the kernel has besides those of this process.
 
     Raises NotebookError, naming the cell, when a cell fails, hangs or ends the kernel.
     """
     running: list[NotebookNode] = []
-    client = NotebookClient(
+    client = (_Untold if go_on else NotebookClient)(
         notebook,
         kernel_name="python3",
         resources={"metadata": {"path": str(Path(path).resolve().parent)}},
@@ -94,6 +97,15 @@ def run_notebook(
             f"{place(path, running[-1])} failed with {error.ename}: {error.evalue}\n{error.traceback}"
         ) from None
     return notebook
+
+
+class _Untold(NotebookClient):
+    """Keeps errors and what is displayed, the first of it alone; nothing that is printed."""
+
+    def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> Any:
+        if msg["msg_type"] == "stream" or len(cell.outputs) > _MOST_OUTPUTS:
+            return None
+        return super().process_message(msg, cell, cell_index)
 
 
 def tidy(notebook: NotebookNode) -> NotebookNode:
