@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from utils.notebooks.errors import NotebookError
+from utils.notebooks.errors import NotebookError, in_a_line
 
 if TYPE_CHECKING:
     from utils.notebooks.grade import Graded
@@ -65,8 +65,6 @@ def _is_empty(path: Path) -> bool:
 
 
 def _complain(sentence: str) -> int:
-    from utils.notebooks.grade import in_a_line
-
     print(f"python -m utils grade: {in_a_line(sentence)}", file=sys.stderr)
     return 2
 
@@ -79,8 +77,6 @@ def _show(text: str) -> None:
 
 def told(graded: Graded) -> str:
     """The submission in a line, and a line for each exercise that has not passed."""
-    from utils.notebooks.grade import in_a_line
-
     version = ", of another version of the lab" if graded.other_version else ""
     path = in_a_line(str(graded.path))
     lines = [f"{path}: lab {graded.lab}, {graded.passed} of {len(graded.exercises)} passed{version}"]

@@ -50,7 +50,7 @@ def load_answers(lab: str, source: str | None = None, root: Path = ROOT) -> Answ
         source = "labs" if Path.cwd().resolve() == (root / "labs").resolve() else "solutions"
     if source not in ("labs", "solutions"):
         raise ValueError(f"source is {source!r}; it must be 'labs', 'solutions' or None.")
-    solution = _find(lab, root)
+    solution = find_solution(lab, root)
     chosen, borrowed = _choose(solution, root / "labs" / solution.name if source == "labs" else None)
     names = _execute(chosen, f"answers_{solution.stem}")
     if borrowed:
@@ -59,7 +59,8 @@ def load_answers(lab: str, source: str | None = None, root: Path = ROOT) -> Answ
     return Answers(lab, names, borrowed)
 
 
-def _find(lab: str, root: Path) -> Path:
+def find_solution(lab: str, root: Path = ROOT) -> Path:
+    """The solved notebook of a lab. Raises NotebookError, naming the labs there are."""
     found = sorted((root / "solutions").glob(f"{lab}_*.ipynb"))
     if len(found) != 1:
         there = sorted(path.name[:2] for path in (root / "solutions").glob("[0-9][0-9]_*.ipynb"))
@@ -67,7 +68,8 @@ def _find(lab: str, root: Path) -> Path:
     return found[0]
 
 
-def _answer_id(cell: NotebookNode) -> str | None:
+def answer_id(cell: NotebookNode) -> str | None:
+    """The exercise that the cell answers, by its tag; None if it is no answer."""
     return next((tag.removeprefix(ANSWER) for tag in tags_of(cell) if tag.startswith(ANSWER)), None)
 
 
@@ -76,14 +78,14 @@ def _choose(solution: Path, lab: Path | None) -> tuple[list[_Source], tuple[str,
     learner = _begun_answers(lab) if lab else {}
     chosen, borrowed = [], []
     for cell in read_notebook(solution).cells:
-        exercise = _answer_id(cell)
+        exercise = answer_id(cell)
         if exercise in learner:
             chosen.append(_Source(lab, learner[exercise]))
         elif exercise or IMPORTS in tags_of(cell):
             chosen.append(_Source(solution, cell))
             if exercise and lab:
                 borrowed.append(exercise)
-    if not any(_answer_id(source.cell) for source in chosen):
+    if not any(answer_id(source.cell) for source in chosen):
         raise NotebookError(f"{shown(solution)} has no cell tagged `{ANSWER}<exercise>`.")
     return chosen, tuple(borrowed)
 
@@ -91,7 +93,7 @@ def _choose(solution: Path, lab: Path | None) -> tuple[list[_Source], tuple[str,
 def _begun_answers(lab: Path) -> dict[str, NotebookNode]:
     """The learner's answers that no longer hold the line they are asked to replace; none if the lab is missing."""
     cells = read_notebook(lab).cells if lab.exists() else []
-    return {_answer_id(cell): cell for cell in cells if _answer_id(cell) and STUB not in cell.source}
+    return {answer_id(cell): cell for cell in cells if answer_id(cell) and STUB not in cell.source}
 
 
 def _execute(sources: list[_Source], module: str) -> dict[str, Any]:
@@ -112,7 +114,7 @@ def _execute(sources: list[_Source], module: str) -> dict[str, Any]:
                 f"{place(source.notebook, source.cell)} does not run ({type(error).__name__}: {error}); mend it there, "
                 "or load the answers with source='solutions'."
             ) from error
-        if _answer_id(source.cell):
+        if answer_id(source.cell):
             fresh = {name: value for name, value in namespace.items() if before.get(name, before) is not value}
             defined |= {name: value for name, value in fresh.items() if not name.startswith("__")}
     return defined

@@ -16,7 +16,6 @@ import json
 import secrets
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,14 +24,14 @@ import nbformat
 from nbformat import NotebookNode
 
 from utils.checks.exercise import Exercise, exercises_of
-from utils.notebooks.build_labs import ANSWER, IMPORTS, STAMP, lab_from
-from utils.notebooks.errors import NotebookError
+from utils.notebooks.answers import answer_id, find_solution
+from utils.notebooks.build_labs import IMPORTS, STAMP, lab_from
+from utils.notebooks.errors import NotebookError, in_a_line
 from utils.notebooks.execute import run_notebook
 from utils.notebooks.files import ROOT, read_notebook, tags_of
 from utils.notebooks.submission import read_submission
 
 PASSED, NOT_JUDGED = "passed", "not judged"
-LONGEST = 600  # characters of a message; what a learner's code raises may have any length
 _START = "__import__('utils.notebooks.judge').notebooks.judge.prepare({lab!r}, {token!r}, globals())"
 _CHECK = "import {token}\n{token}.judge({id!r}, {name!r})"
 
@@ -70,7 +69,7 @@ def grade(path: Path, timeout: float = 300) -> Graded:
     path = Path(path)
     submission = read_submission(path)
     lab = _lab_of(submission, path)
-    where = next((ROOT / "solutions").glob(f"{lab}_*.ipynb"))
+    where = find_solution(lab)
     solution = read_notebook(where)
     exercises, token = exercises_of(lab), f"judge_{secrets.token_hex(8)}"
     cells, checks = _arranged(submission, solution, exercises, token)
@@ -81,7 +80,7 @@ def grade(path: Path, timeout: float = 300) -> Graded:
         raise NotebookError(
             f"{path} is not judged: no kernel was ready in {timeout:g} seconds ({why}); give it longer."
         )
-    answers = {exercise: cell for cell in cells for exercise in _answered(cell)}
+    answers = {answer_id(cell): cell for cell in cells}
     judged = (_judged(each, checks[each.id], answers.get(each.id), token, ended, how, timeout) for each in exercises)
     built, expected = submission.metadata.get(STAMP), lab_from(solution, where).metadata[STAMP]
     return Graded(path, lab, tuple(judged), isinstance(built, str) and built != expected)
@@ -98,12 +97,11 @@ def _run(cells: list[NotebookNode], timeout: float) -> tuple[NotebookNode | None
         try:
             path = Path(folder, "work", "submission.ipynb")
             run_notebook(notebook, path, allow_errors=True, timeout=timeout, go_on=True, environment=apart)
-        except NotebookError as error:
+        except Exception as error:  # a kernel whose own modules were changed may send anything
             last = next((cell for cell in reversed(cells) if cell.execution_count is not None), cells[0])
+            if not isinstance(error, NotebookError):
+                return last, "broke the kernel"
             return last, "ended the kernel" if "ended the kernel" in str(error) else "could not be interrupted"
-        except Exception:  # a kernel whose own modules were changed may send anything
-            last = next((cell for cell in reversed(cells) if cell.execution_count is not None), cells[0])
-            return last, "broke the kernel"
     return None, ""
 
 
@@ -112,7 +110,7 @@ def _lab_of(submission: NotebookNode, path: Path) -> str:
     known = _answer_cells()  # some tools lose tags, and keep ids
     labs: Counter[str] = Counter()
     for cell in submission.cells:
-        of_cell = {exercise.partition(".")[0] for exercise in _answered(cell)} | {known.get(cell.id, "")}
+        of_cell = {(answer_id(cell) or "").partition(".")[0], known.get(cell.id, "")}
         labs.update(of_cell & set(known.values()))
     most = [lab for lab in sorted(labs) if labs[lab] == max(labs.values())]
     if len(most) != 1:
@@ -126,11 +124,7 @@ def _answer_cells() -> dict[str, str]:
     """By the id of each answer cell of the solutions, its lab."""
     notebooks = map(read_notebook, sorted((ROOT / "solutions").glob("*.ipynb")))
     cells = [cell for notebook in notebooks for cell in notebook.cells]
-    return {cell.id: exercise.partition(".")[0] for cell in cells for exercise in _answered(cell)}
-
-
-def _answered(cell: NotebookNode) -> Iterator[str]:
-    return (tag.removeprefix(ANSWER) for tag in tags_of(cell) if tag.startswith(ANSWER))
+    return {cell.id: exercise.partition(".")[0] for cell in cells if (exercise := answer_id(cell))}
 
 
 def _arranged(
@@ -150,7 +144,7 @@ def _arranged(
         known = own.get(cell.id, cell)
         if cell.id in place:
             cells.append(checks[place[cell.id]])
-        elif cell.cell_type == "code" and (cell.id not in own or IMPORTS in tags_of(known) or any(_answered(known))):
+        elif cell.cell_type == "code" and (cell.id not in own or IMPORTS in tags_of(known) or answer_id(known)):
             cells.append(nbformat.v4.new_code_cell(cell.source, metadata={"tags": tags_of(known)}))
     return cells + [check for check in checks.values() if not any(check is cell for cell in cells)], checks
 
@@ -194,9 +188,3 @@ def _why_not(check: NotebookNode, ended: NotebookNode | None, how: str, timeout:
 
 def _raised(cell: NotebookNode | None) -> NotebookNode | None:
     return next((each for each in (cell or {}).get("outputs", ()) if each.output_type == "error"), None)
-
-
-def in_a_line(text: str) -> str:
-    """A learner's text as one line that steers no terminal and is not too long: it cannot pass for lines of ours."""
-    line = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in " ".join(text.split()))
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]} … ({len(line)} characters)"

@@ -2,9 +2,9 @@
 
 Bytes per parameter on the wire: 2 gathered, the software's `reduced_bytes` reduced. Each collective has NCCL's latency:
 FSDP has one for each layer and the root, DDP and ZeRO-1 and 2 one for each bucket. What a GPU hands on to one other
-(context and pipeline parallelism) has none. Parameters of a GPU: those of its
-tensor-parallel part of its stage. Data-parallel groups join the same part of all replicas (and, with context
-parallelism, of all parts of a sequence), `tensor` GPUs apart.
+(context and pipeline parallelism) has none. Parameters of a GPU: those of its tensor-parallel part of its stage.
+Data-parallel groups join the same part of all replicas (and, with context parallelism, of all parts of a sequence),
+`tensor` GPUs apart.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from utils.theory.scale.communication import ACROSS, INSIDE, Cost, group_cost
 from utils.theory.scale.hardware import Machine
-from utils.theory.scale.job import Job
+from utils.theory.scale.job import LAYERS_AGAIN, Job
 from utils.theory.scale.software import LAYER, Software, named_software
 
 FORWARD, BACKWARD, ALONE = "forward", "backward", "alone"
@@ -57,7 +57,7 @@ def data_collectives(job: Job, machine: Machine) -> list[Collective]:
         return [scatter, gather(among("all_gather", _GATHERED, buckets), 1, FORWARD)]
     group = ranks if job.strategy != "hsdp" else int(job.shard_size or 1) * job.context
     alone = software.each_tensor is not None  # every tensor by itself, or a layer at once
-    pieces = len(job.model.tensors) / job.pipeline if alone else job.model.layers / job.pipeline + 1
+    pieces = len(job.model.tensors) / job.pipeline if alone else _units(job)
     whole = among("all_gather", _GATHERED, pieces, group)
     whole = Cost(whole.seconds + pieces * (software.each_tensor or 0.0), whole.level)
     every = [
@@ -65,18 +65,23 @@ def data_collectives(job: Job, machine: Machine) -> list[Collective]:
         gather(whole, m, BACKWARD),
         reduction("reduce_scatter", among("reduce_scatter", reduced, pieces, group), m),
     ]
-    if software.gathers_again and job.again in ("half", "full"):
-        every.append(gather(whole * (0.5 if job.again == "half" else 1), m, BACKWARD))
+    if software.gathers_again and LAYERS_AGAIN[job.again]:
+        every.append(gather(whole * LAYERS_AGAIN[job.again], m, BACKWARD))
     if group < ranks:
         between = among("all_reduce", reduced / group, pieces, ranks // group, stride * group)
         every.append(reduction("all_reduce", between, 1 if software.replicas_once else m))
     return every
 
 
+def _units(job: Job) -> float:
+    """What FSDP gathers at once on a GPU: its layers, and the root."""
+    return job.model.layers / job.pipeline + 1
+
+
 def _buckets(job: Job, software: Software, gradients: float) -> float:
     """Into how many collectives DDP and ZeRO-1 and 2 cut a GPU's gradients of so many bytes."""
     if software.bucket == LAYER:
-        return job.model.layers / job.pipeline + 1
+        return _units(job)
     return max(1.0, gradients / float(software.bucket)) if software.bucket else 1.0
 
 
@@ -124,7 +129,7 @@ def tensor_times(job: Job) -> float:
     "operations": the two gathers, since the results of reduce-scatters are kept (torchtitan's list of what is saved).
     """
     whole = 1.5 if named_software(job.software).stops_early else 2.0
-    return 4 + {"none": 0, "attention": 0, "operations": 1, "half": whole / 2, "full": whole}[job.again]
+    return 5.0 if job.again == "operations" else 4 + LAYERS_AGAIN[job.again] * whole
 
 
 def context_collectives(job: Job, machine: Machine) -> Cost:
@@ -134,7 +139,7 @@ def context_collectives(job: Job, machine: Machine) -> Cost:
     if c == 1:
         return Cost(0.0, INSIDE)
     keys = 2 * 2 * job.local_tokens * model.kv_heads * model.head_dim / job.tensor
-    again = {"none": 0.0, "attention": 1.0, "operations": 0.0, "half": 0.5, "full": 1.0}[job.again]
+    again = 1.0 if job.again == "attention" else LAYERS_AGAIN[job.again]
     return _handed_on((3 + again) * (c - 1) * keys, job.tensor * c, job.tensor, machine)
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from utils.theory.architecture import Architecture
 from utils.theory.scale.hardware import Machine
-from utils.theory.scale.job import Job
+from utils.theory.scale.job import LAYERS_AGAIN, Job
 from utils.theory.scale.operations import OPTIMIZER, SCORES, Layer, layer_operations, loss_bytes
 from utils.theory.scale.software import STANDARD_SHARE, Software, attention_share, named_software
 
@@ -121,5 +121,5 @@ def _again(again: str, software: Software, layer: Layer, forward: Part, element:
         return Part(second * forward.matrices, 0.0, second * streamed + element)
     if again == "attention":
         return Part(0.0, forward.attention, 0.0)
-    times = {"none": 0.0, "half": 0.5, "full": 1.0}[again]
+    times = LAYERS_AGAIN[again]
     return Part(times * whole * forward.matrices, times * forward.attention, times * (whole * streamed + element))

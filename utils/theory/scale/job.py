@@ -14,6 +14,8 @@ from utils.theory.units import shown
 #: other layer. "operations": every second matrix, and all else but the attention kernel (torchtitan's selective op: of
 #: a Llama's seven matrices keys, output and up, 37% of an 8B layer's parameters).
 AGAIN = ("none", "attention", "operations", "half", "full")
+#: The share of its layers that runs again as a whole.
+LAYERS_AGAIN = {"none": 0.0, "attention": 0.0, "operations": 0.0, "half": 0.5, "full": 1.0}
 PRECISIONS = ("bf16", "fp8")
 _SIZES = ("sequence", "micro_batch", "accumulation", "tensor", "pipeline", "context", "interleaved")
 _MOST = 10**9
